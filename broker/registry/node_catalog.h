@@ -1,0 +1,61 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "broker/registry/node.h"
+#include "lib/base/unique_function.h"
+
+namespace weft {
+
+// What applying an INFO did to a node.
+struct InfoOutcome {
+  Node* node = nullptr;
+  bool is_new = false;            // Never heard of before (or only sighted).
+  bool reconnected = false;       // Was known and offline.
+  bool services_changed = false;  // Its service list is to be registered anew from `node->services`.
+};
+
+// Every node this one knows of, itself included. Pure: takes inputs and time, holds no timer.
+//
+// Nodes are kept in order of their names, so that nothing depends on the order of discovery; a Node keeps its
+// address until forget(). Thread: loop thread only.
+class NodeCatalog {
+ public:
+  explicit NodeCatalog(std::string_view self_id, std::string_view instance_id);
+
+  [[nodiscard]] Node& self() { return *self_; }
+  [[nodiscard]] const Node& self() const { return *self_; }
+  [[nodiscard]] Node* find(std::string_view id);
+  [[nodiscard]] const Node* find(std::string_view id) const;
+  [[nodiscard]] std::size_t size() const { return nodes_.size(); }
+
+  // Visits every node in order of names.
+  template <typename Visit>
+  void for_each(Visit&& visit) const {
+    for (const auto& [id, node] : nodes_) visit(static_cast<const Node&>(*node));
+  }
+
+  // Adds a node that was only heard of, offline with seq 0; gives the known one if there is.
+  Node& sight(std::string_view id, Instant now);
+
+  // Applies an INFO body (a whole map: services, seq, instanceID, ipList …) of another node, by the rules of
+  // the protocol: services count only with a larger seq, from a new instance, or when the node was offline;
+  // then seq and instance are adopted, whatever they are.
+  InfoOutcome apply_info(std::string_view id, const Value& info, Instant now);
+
+  // Makes an available node unavailable and raises its seq by one. False if it was not available.
+  bool mark_offline(Node& node, Instant now);
+
+  // Forgets a node that is offline.
+  void forget(std::string_view id);
+
+ private:
+  std::map<std::string, std::unique_ptr<Node>, std::less<>> nodes_;
+  Node* self_;
+};
+
+}  // namespace weft

@@ -1,0 +1,92 @@
+#include "lib/value/iso_time.h"
+
+#include <chrono>
+#include <cstdio>
+
+namespace weft {
+
+namespace {
+
+// Takes `digits` decimal digits off the front of `text`.
+std::optional<int> take_number(std::string_view& text, std::size_t digits) {
+  if (text.size() < digits) return std::nullopt;
+  int number = 0;
+  for (std::size_t i = 0; i < digits; ++i) {
+    if (text[i] < '0' || text[i] > '9') return std::nullopt;
+    number = number * 10 + (text[i] - '0');
+  }
+  text.remove_prefix(digits);
+  return number;
+}
+
+bool take_char(std::string_view& text, char expected) {
+  if (text.empty() || text.front() != expected) return false;
+  text.remove_prefix(1);
+  return true;
+}
+
+}  // namespace
+
+std::string to_iso_time(Timestamp time) {
+  using namespace std::chrono;
+  const sys_time<milliseconds> point{milliseconds(time.ms)};
+  const auto day = floor<days>(point);
+  const year_month_day date(day);
+  const hh_mm_ss clock(point - day);
+  const int year = static_cast<int>(date.year());
+  char text[48];
+  const char* format = year < 0 || year > 9999 ? "%+07d-%02u-%02uT%02d:%02d:%02d.%03dZ"
+                                               : "%04d-%02u-%02uT%02d:%02d:%02d.%03dZ";
+  const int size = std::snprintf(
+      text, sizeof text, format, year, static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
+      static_cast<int>(clock.hours().count()), static_cast<int>(clock.minutes().count()),
+      static_cast<int>(clock.seconds().count()), static_cast<int>(clock.subseconds().count()));
+  return {text, static_cast<std::size_t>(size)};
+}
+
+std::optional<Timestamp> parse_iso_time(std::string_view text) {
+  using namespace std::chrono;
+  const auto y = take_number(text, 4);
+  if (!y || !take_char(text, '-')) return std::nullopt;
+  const auto mo = take_number(text, 2);
+  if (!mo || !take_char(text, '-')) return std::nullopt;
+  const auto d = take_number(text, 2);
+  if (!d) return std::nullopt;
+  const year_month_day date(year(*y), month(static_cast<unsigned>(*mo)), day(static_cast<unsigned>(*d)));
+  if (!date.ok()) return std::nullopt;
+  milliseconds time = sys_days(date).time_since_epoch();
+  if (take_char(text, 'T') || take_char(text, ' ')) {
+    const auto h = take_number(text, 2);
+    if (!h || *h > 24 || !take_char(text, ':')) return std::nullopt;
+    const auto mi = take_number(text, 2);
+    if (!mi || *mi > 59) return std::nullopt;
+    time += hours(*h) + minutes(*mi);
+    if (take_char(text, ':')) {
+      const auto s = take_number(text, 2);
+      if (!s || *s > 60) return std::nullopt;
+      time += seconds(*s);
+      if (take_char(text, '.')) {
+        int scale = 100;
+        if (text.empty() || text.front() < '0' || text.front() > '9') return std::nullopt;
+        while (!text.empty() && text.front() >= '0' && text.front() <= '9') {
+          time += milliseconds((text.front() - '0') * scale);
+          scale /= 10;
+          text.remove_prefix(1);
+        }
+      }
+    }
+    if (!take_char(text, 'Z') && !text.empty()) {
+      const int sign = text.front() == '-' ? -1 : 1;
+      if (!take_char(text, '+') && !take_char(text, '-')) return std::nullopt;
+      const auto zone_hours = take_number(text, 2);
+      take_char(text, ':');
+      const auto zone_minutes = take_number(text, 2);
+      if (!zone_hours || !zone_minutes || *zone_hours > 23 || *zone_minutes > 59) return std::nullopt;
+      time -= sign * (hours(*zone_hours) + minutes(*zone_minutes));
+    }
+  }
+  if (!text.empty()) return std::nullopt;
+  return Timestamp{time.count()};
+}
+
+}  // namespace weft
