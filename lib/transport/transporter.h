@@ -87,6 +87,9 @@ class Transporter {
                                       std::string_view correlation = {}) = 0;
   // To every node of the bus. Peer to peer transporters take nothing here and say so by is_bus.
   [[nodiscard]] virtual Result<> broadcast(PacketType type, BytesView payload) = 0;
+  // Asks the bus whether anybody takes frames for `node`: on_undelivered(node, "") follows if not. Costs one
+  // small message that `node` itself ignores. Transporters that learn of a loss by themselves do nothing.
+  virtual void probe(std::string_view node);
 
   // Balanced mode: replaces the subscriptions to actions and events whose messages the bus itself spreads.
   virtual void subscribe_balanced(std::span<const std::string> actions,
