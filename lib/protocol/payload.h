@@ -62,6 +62,10 @@ class Payload {
   // bytes are malformed.
   [[nodiscard]] const Value& value() const;
   [[nodiscard]] Result<Value> to_value() const;
+  // The value as a tree if it is one already: nothing is decoded, nothing can fail. Null otherwise.
+  [[nodiscard]] const Value* tree() const {
+    return kind_ == Kind::kAbsent || kind_ == Kind::kTree || decoded_ ? &tree_ : nullptr;
+  }
   // Moves the tree out; decodes first if need be.
   [[nodiscard]] Value take_value() &&;
 

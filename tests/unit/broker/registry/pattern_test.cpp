@@ -189,9 +189,9 @@ TEST_SUITE("event pattern") {
     for (int i = 0; i < 200; ++i) pattern += i % 2 == 0 ? "a*" : "**a";
     pattern += 'b';
     const std::string text(4000, 'a');
-      CHECK_FALSE(matches_compatible(text, pattern));
+    CHECK_FALSE(matches_compatible(text, pattern));
     CHECK_FALSE(matches_strict(text, pattern));
     CHECK(matches_strict(text + "b", pattern));
     // 7 million steps. Backtracking would not end: the test would run into its time-out.
-}
+  }
 }
