@@ -5,6 +5,7 @@
 #include "lib/base/log.h"
 #include "lib/loop/event_loop.h"
 #include "lib/net/network.h"
+#include "lib/net/poller.h"
 #include "lib/random/random.h"
 
 namespace weft {
@@ -28,6 +29,8 @@ struct Runtime {
   Random& random;
   SystemProbe& system;
   std::shared_ptr<LogSink> log;
+  // For transporters over libraries that bring their own sockets; null in a simulation.
+  Poller* poller = nullptr;
 };
 
 }  // namespace weft
