@@ -11,6 +11,7 @@
 #include "lib/uv/system_probe.h"
 #include "lib/uv/uv_loop.h"
 #include "lib/uv/uv_network.h"
+#include "lib/uv/uv_poller.h"
 
 namespace weft {
 
@@ -46,11 +47,13 @@ struct SignalWatch {
 struct UvRuntime::Parts {
   explicit Parts(UvRuntimeOptions options)
       : network(loop),
+        poller(loop),
         random(seed_from_system()),
         log(options.log != nullptr ? std::move(options.log) : make_console_log_sink()) {}
 
   UvLoop loop;
   UvNetwork network;
+  UvPoller poller;
   SeededRandom random;
   UvSystemProbe system;
   std::shared_ptr<LogSink> log;
@@ -64,7 +67,8 @@ Runtime UvRuntime::services() {
           .network = parts_->network,
           .random = parts_->random,
           .system = parts_->system,
-          .log = parts_->log};
+          .log = parts_->log,
+          .poller = &parts_->poller};
 }
 
 EventLoop& UvRuntime::loop() {
