@@ -27,14 +27,14 @@ void Payload::retain() {
   owner_ = bytes;
 }
 
-Result<Value> Payload::to_value() const {
-  if (kind_ == Kind::kAbsent || kind_ == Kind::kTree || decoded_) return tree_;
+std::optional<Error> Payload::decode() const {
+  if (kind_ == Kind::kAbsent || kind_ == Kind::kTree || decoded_) return std::nullopt;
   if (kind_ == Kind::kObject) {
     TreeWriter writer;
     ops_->write(writer, object_);
     tree_ = writer.take();
     decoded_ = true;
-    return tree_;
+    return std::nullopt;
   }
   std::optional<Error> failure;
   serializer_->read(bytes_, [&](ValueReader& reader) {
@@ -45,15 +45,19 @@ Result<Value> Payload::to_value() const {
   });
   if (failure) {
     tree_ = Value();
-    return *failure;
+  } else {
+    decoded_ = true;
   }
-  decoded_ = true;
+  return failure;
+}
+
+Result<Value> Payload::to_value() const {
+  if (auto failure = decode()) return *std::move(failure);
   return tree_;
 }
 
 const Value& Payload::value() const {
-  if (kind_ == Kind::kAbsent || kind_ == Kind::kTree || decoded_) return tree_;
-  if (auto decoded = to_value(); !decoded) decoded.error().raise();
+  if (const auto failure = decode()) failure->raise();
   return tree_;
 }
 
@@ -84,11 +88,22 @@ std::optional<Error> Payload::read(FunctionRef<void(TypedReader&)> use) const {
 }
 
 void Payload::write(ValueWriter& writer) const {
+  if (const auto failure = try_write(writer)) failure->raise();
+}
+
+std::optional<Error> Payload::try_write(ValueWriter& writer) const {
   if (kind_ == Kind::kObject) {
     ops_->write(writer, object_);
-  } else {
-    write_value(writer, value());
+    return std::nullopt;
   }
+  if (auto failure = decode()) return failure;
+  write_value(writer, tree_);
+  return std::nullopt;
+}
+
+BytesView Payload::raw(const Serializer& serializer) const {
+  if (kind_ != Kind::kSlice) return {};
+  return serializer_ == &serializer || serializer_->name() == serializer.name() ? bytes_ : BytesView();
 }
 
 bool Payload::is_empty_object() const {

@@ -94,13 +94,14 @@ class Payload {
     return kind_ == Kind::kObject && ops_ == &kOpsOf<T> ? static_cast<const T*>(object_) : nullptr;
   }
 
-  // Writes the value; absent writes null.
+  // Writes the value; absent writes null. Throws Exception when the bytes are malformed.
   void write(ValueWriter& writer) const;
+  // The same without the throw; nothing was written when there is an error.
+  [[nodiscard]] std::optional<Error> try_write(ValueWriter& writer) const;
 
-  // The undecoded bytes when this is a slice in `serializer`'s form; empty otherwise.
-  [[nodiscard]] BytesView raw(const Serializer& serializer) const {
-    return kind_ == Kind::kSlice && serializer_ == &serializer ? bytes_ : BytesView();
-  }
+  // The undecoded bytes when this is a slice in `serializer`'s form (its own, or that of another one of its
+  // kind); empty otherwise.
+  [[nodiscard]] BytesView raw(const Serializer& serializer) const;
   // Whether it is known without decoding to be an object without members, or absent.
   [[nodiscard]] bool is_empty_object() const;
 
@@ -122,6 +123,8 @@ class Payload {
   };
 
   [[nodiscard]] std::optional<Error> read(FunctionRef<void(TypedReader&)> reader) const;
+  // Makes tree_ hold the value.
+  [[nodiscard]] std::optional<Error> decode() const;
 
   Kind kind_ = Kind::kAbsent;
   mutable bool decoded_ = false;  // tree_ holds what a slice or an object says.

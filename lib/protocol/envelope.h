@@ -1,0 +1,332 @@
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string_view>
+
+#include "lib/protocol/packet.h"
+#include "lib/value/token.h"
+
+namespace weft {
+
+// The fields of the hot packets and the rules for reading them, shared by the serializers.
+//
+// Fields is the serializer's way through one map:
+//   bool next(std::string_view& key)    the next key; false at the end and when the message is malformed
+//   const Token* scalar()               the field's value if it is a scalar (nothing was consumed otherwise)
+//   Token::Kind shape()                 what the field's value is, without consuming it: kBeginObject,
+//                                       kBeginArray, kNull; kString for any other scalar
+//   Payload slice()                     the field's value, undecoded
+//   void skip()
+// Text of scalars is stable until the next message. A field of an unexpected type counts as absent; so does
+// null, unless null means something. The last of several fields with one name wins.
+
+enum class FieldId : std::uint8_t {
+  kOther,
+  kId,
+  kVer,
+  kSeq,
+  kMeta,
+  kData,
+  kLevel,
+  kEvent,
+  kError,
+  kAction,
+  kParams,
+  kSender,
+  kCaller,
+  kStream,
+  kGroups,
+  kTimeout,
+  kTracing,
+  kHeaders,
+  kSuccess,
+  kParentId,
+  kRequestId,
+  kBroadcast,
+};
+
+[[nodiscard]] inline FieldId field_id(std::string_view key) {
+  const auto is = [key](std::string_view name, FieldId id) { return key == name ? id : FieldId::kOther; };
+  switch (key.size()) {
+    case 2:
+      return is("id", FieldId::kId);
+    case 3:
+      return key[0] == 'v' ? is("ver", FieldId::kVer) : is("seq", FieldId::kSeq);
+    case 4:
+      return key[0] == 'm' ? is("meta", FieldId::kMeta) : is("data", FieldId::kData);
+    case 5:
+      if (key[0] == 'l') return is("level", FieldId::kLevel);
+      return key[1] == 'v' ? is("event", FieldId::kEvent) : is("error", FieldId::kError);
+    case 6:
+      switch (key[1]) {
+        case 'c':
+          return is("action", FieldId::kAction);
+        case 'a':
+          return key[0] == 'p' ? is("params", FieldId::kParams) : is("caller", FieldId::kCaller);
+        case 'e':
+          return is("sender", FieldId::kSender);
+        case 't':
+          return is("stream", FieldId::kStream);
+        default:
+          return is("groups", FieldId::kGroups);
+      }
+    case 7:
+      switch (key[1]) {
+        case 'i':
+          return is("timeout", FieldId::kTimeout);
+        case 'r':
+          return is("tracing", FieldId::kTracing);
+        case 'e':
+          return is("headers", FieldId::kHeaders);
+        default:
+          return is("success", FieldId::kSuccess);
+      }
+    case 8:
+      return is("parentID", FieldId::kParentId);
+    case 9:
+      return key[0] == 'r' ? is("requestID", FieldId::kRequestId) : is("broadcast", FieldId::kBroadcast);
+    default:
+      return FieldId::kOther;
+  }
+}
+
+template <typename Fields>
+bool read_text(Fields& in, std::string_view& out) {
+  const Token* token = in.scalar();
+  const bool is_text = token != nullptr && token->kind == Token::Kind::kString;
+  out = is_text ? token->text : std::string_view();
+  return is_text;
+}
+
+template <typename Fields>
+std::optional<bool> read_bool(Fields& in) {
+  const Token* token = in.scalar();
+  if (token == nullptr || token->kind != Token::Kind::kBool) return std::nullopt;
+  return token->boolean;
+}
+
+template <typename Fields>
+std::optional<double> read_number(Fields& in) {
+  const Token* token = in.scalar();
+  if (token == nullptr) return std::nullopt;
+  switch (token->kind) {
+    case Token::Kind::kInt:
+      return static_cast<double>(token->integer);
+    case Token::Kind::kUint:
+      return static_cast<double>(token->unsigned_integer);
+    case Token::Kind::kDouble:
+      if (std::isnan(token->number)) return std::nullopt;
+      return token->number;
+    default:
+      return std::nullopt;
+  }
+}
+
+template <typename Fields>
+std::optional<std::int64_t> read_integer(Fields& in) {
+  const Token* token = in.scalar();
+  if (token == nullptr) return std::nullopt;
+  if (token->kind == Token::Kind::kInt) return token->integer;
+  if (token->kind == Token::Kind::kDouble && token->number >= -0x1p63 && token->number < 0x1p63 &&
+      std::trunc(token->number) == token->number) {
+    return static_cast<std::int64_t>(token->number);
+  }
+  return std::nullopt;
+}
+
+template <typename Fields>
+int read_level(Fields& in) {
+  const auto level = read_integer(in);
+  if (!level || *level < 0 || *level > std::numeric_limits<int>::max()) return 1;
+  return static_cast<int>(*level);
+}
+
+// A field that is of use in one shape only.
+template <typename Fields>
+Payload read_shaped(Fields& in, Token::Kind shape) {
+  if (in.shape() == shape) return in.slice();
+  in.skip();
+  return {};
+}
+
+// The readers below return what is wrong beyond the message's form, or null. They stop early when the message
+// is malformed: `in` knows why.
+
+template <typename Fields>
+const char* read_packet(Fields& in, RequestPacket& out) {
+  out = RequestPacket();
+  out.ver = {};
+  out.has_stream = false;
+  bool has_id = false;
+  bool has_action = false;
+  std::string_view key;
+  while (in.next(key)) {
+    switch (field_id(key)) {
+      case FieldId::kId:
+        has_id = read_text(in, out.id);
+        break;
+      case FieldId::kAction:
+        has_action = read_text(in, out.action);
+        break;
+      case FieldId::kParams:
+        out.params = in.slice();
+        break;
+      case FieldId::kMeta:
+        out.meta = read_shaped(in, Token::Kind::kBeginObject);
+        break;
+      case FieldId::kHeaders:
+        out.headers = read_shaped(in, Token::Kind::kBeginObject);
+        break;
+      case FieldId::kTimeout:
+        out.timeout_ms = read_number(in);
+        break;
+      case FieldId::kLevel:
+        out.level = read_level(in);
+        break;
+      case FieldId::kTracing:
+        out.tracing = read_bool(in);
+        break;
+      case FieldId::kParentId:
+        (void)read_text(in, out.parent_id);
+        break;
+      case FieldId::kRequestId:
+        (void)read_text(in, out.request_id);
+        break;
+      case FieldId::kCaller:
+        (void)read_text(in, out.caller);
+        break;
+      case FieldId::kStream: {
+        const bool is_null = in.shape() == Token::Kind::kNull;  // A key that is there and says no.
+        const auto stream = read_bool(in);
+        out.has_stream = stream.has_value() || is_null;
+        out.stream = stream.value_or(false);
+        break;
+      }
+      case FieldId::kSeq:
+        out.seq = read_integer(in);
+        break;
+      case FieldId::kVer:
+        (void)read_text(in, out.ver);
+        break;
+      case FieldId::kSender:
+        (void)read_text(in, out.sender);
+        break;
+      default:
+        in.skip();
+        break;
+    }
+  }
+  if (!has_id) return "no id";
+  return has_action ? nullptr : "no action";
+}
+
+template <typename Fields>
+const char* read_packet(Fields& in, ResponsePacket& out) {
+  out = ResponsePacket();
+  out.ver = {};
+  out.success = false;
+  bool has_id = false;
+  std::string_view key;
+  while (in.next(key)) {
+    switch (field_id(key)) {
+      case FieldId::kId:
+        has_id = read_text(in, out.id);
+        break;
+      case FieldId::kSuccess:
+        out.success = read_bool(in).value_or(false);
+        break;
+      case FieldId::kData:
+        out.data = in.slice();
+        break;
+      case FieldId::kError:
+        out.error = read_shaped(in, Token::Kind::kBeginObject);
+        break;
+      case FieldId::kMeta:
+        out.meta = read_shaped(in, Token::Kind::kBeginObject);
+        break;
+      case FieldId::kHeaders:
+        out.headers_null = in.shape() == Token::Kind::kNull;
+        out.headers = read_shaped(in, Token::Kind::kBeginObject);
+        break;
+      case FieldId::kStream:
+        out.stream = read_bool(in);
+        break;
+      case FieldId::kSeq:
+        out.seq = read_integer(in);
+        break;
+      case FieldId::kVer:
+        (void)read_text(in, out.ver);
+        break;
+      case FieldId::kSender:
+        (void)read_text(in, out.sender);
+        break;
+      default:
+        in.skip();
+        break;
+    }
+  }
+  return has_id ? nullptr : "no id";
+}
+
+template <typename Fields>
+const char* read_packet(Fields& in, EventPacket& out) {
+  out = EventPacket();
+  out.ver = {};
+  bool has_event = false;
+  std::string_view key;
+  while (in.next(key)) {
+    switch (field_id(key)) {
+      case FieldId::kId:
+        (void)read_text(in, out.id);
+        break;
+      case FieldId::kEvent:
+        has_event = read_text(in, out.event);
+        break;
+      case FieldId::kData:
+        out.data = in.slice();
+        break;
+      case FieldId::kGroups:
+        out.groups = read_shaped(in, Token::Kind::kBeginArray);
+        break;
+      case FieldId::kBroadcast:
+        out.broadcast = read_bool(in).value_or(false);
+        break;
+      case FieldId::kMeta:
+        out.meta = read_shaped(in, Token::Kind::kBeginObject);
+        break;
+      case FieldId::kHeaders:
+        out.headers = read_shaped(in, Token::Kind::kBeginObject);
+        break;
+      case FieldId::kLevel:
+        out.level = read_level(in);
+        break;
+      case FieldId::kTracing:
+        out.tracing = read_bool(in);
+        break;
+      case FieldId::kParentId:
+        (void)read_text(in, out.parent_id);
+        break;
+      case FieldId::kRequestId:
+        (void)read_text(in, out.request_id);
+        break;
+      case FieldId::kCaller:
+        (void)read_text(in, out.caller);
+        break;
+      case FieldId::kVer:
+        (void)read_text(in, out.ver);
+        break;
+      case FieldId::kSender:
+        (void)read_text(in, out.sender);
+        break;
+      default:
+        in.skip();
+        break;
+    }
+  }
+  return has_event ? nullptr : "no event";
+}
+
+}  // namespace weft

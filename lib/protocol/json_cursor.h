@@ -1,0 +1,127 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "lib/base/buffer.h"
+#include "lib/value/token.h"
+#include "lib/value/value_io.h"
+
+namespace simdjson::internal {
+class dom_parser_implementation;
+}
+
+namespace weft {
+
+// simdjson's index of a text: where each bracket, colon, comma and scalar begins, strings passed over.
+//
+// Why simdjson's first stage and not its On Demand front end: a reader here is pulled from outside, token by
+// token; On Demand hands out nested cursors for the scopes of one function, refuses the escaped lone
+// surrogates that JavaScript sends, and has no value for a root that is a scalar. The index is what makes
+// simdjson quick: UTF-8, quotes, escapes and control characters are checked there, and passing over a value
+// is counting brackets.
+class JsonIndex {
+ public:
+  JsonIndex();
+  ~JsonIndex();
+  JsonIndex(const JsonIndex&) = delete;
+  JsonIndex& operator=(const JsonIndex&) = delete;
+
+  // Null on success, else what is wrong with the text.
+  [[nodiscard]] const char* scan(BytesView text);
+  // Begin of each element, then the length of the text. Valid until the next scan().
+  [[nodiscard]] const std::uint32_t* offsets() const;
+  [[nodiscard]] std::size_t count() const;
+  // Gives back the memory an uncommonly large text took.
+  void trim();
+
+ private:
+  std::unique_ptr<simdjson::internal::dom_parser_implementation> parser_;
+};
+
+// A position in an indexed text.
+class JsonCursor {
+ public:
+  void reset(BytesView text, const JsonIndex& index) {
+    base_ = text.data();
+    at_ = index.offsets();
+    end_ = at_ + index.count();
+  }
+
+  [[nodiscard]] bool at_end() const { return at_ == end_; }
+  [[nodiscard]] std::size_t offset() const { return *at_; }
+  // First character of the next element; NUL at the end.
+  [[nodiscard]] char peek() const { return at_ != end_ ? base_[*at_] : '\0'; }
+  void advance() { ++at_; }
+  [[nodiscard]] bool take(char c) {
+    if (peek() != c) return false;
+    ++at_;
+    return true;
+  }
+  // The characters of the next element, a scalar. Not at the end.
+  [[nodiscard]] std::string_view take_scalar() {
+    const char* const begin = base_ + *at_;
+    ++at_;
+    const char* end = base_ + *at_;  // Behind the last element stands the length of the text.
+    while (end[-1] == ' ' || end[-1] == '\n' || end[-1] == '\r' || end[-1] == '\t') --end;
+    return {begin, static_cast<std::size_t>(end - begin)};
+  }
+  // Passes over one value. Of containers only the nesting is looked at. False: there is no value here, or it
+  // does not end, or it is nested too deeply.
+  [[nodiscard]] bool take_value(BytesView& value);
+
+ private:
+  const char* base_ = nullptr;
+  const std::uint32_t* at_ = nullptr;
+  const std::uint32_t* end_ = nullptr;
+};
+
+// Reads one scalar as it stands in the text: a literal, a number, or a string with its quotes. Text with
+// escapes is appended to `scratch` and seen there. False when it is none.
+[[nodiscard]] bool read_json_scalar(std::string_view text, Token& out, std::string& scratch);
+
+// What stands between the quotes, without escapes. False on a bad escape.
+[[nodiscard]] bool read_json_string(std::string_view quoted, std::string_view& out, std::string& scratch);
+
+// A value of a JSON text, token by token. Whatever follows the value is an error.
+class JsonReader final : public ValueReader {
+ public:
+  // `text` has kReadPadding readable bytes behind it.
+  void start(BytesView text);
+  // After use: drops the text, keeps the memory.
+  void finish() { index_.trim(); }
+
+  const Token& next() override;
+  void skip() override;
+  [[nodiscard]] std::string_view error() const override { return error_; }
+
+ private:
+  enum class State : std::uint8_t {
+    kValue,        // The root or a member's value comes next.
+    kFirstItem,    // After '['.
+    kFirstMember,  // After '{'.
+    kAfterItem,
+    kAfterMember,
+    kDone,
+    kFailed
+  };
+  [[nodiscard]] const Token& value();
+  [[nodiscard]] const Token& key();
+  [[nodiscard]] const Token& close(Token::Kind kind);
+  [[nodiscard]] const Token& fail(std::string_view why);
+  void after_value();
+
+  JsonIndex index_;
+  JsonCursor cursor_;
+  Token token_;
+  State state_ = State::kFailed;
+  int depth_ = 0;
+  bool is_object_[kValueDepthMax + 1] = {};  // Of each open container, outermost first.
+  std::string scratch_;
+  std::string error_;
+};
+
+}  // namespace weft

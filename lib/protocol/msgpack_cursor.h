@@ -1,0 +1,87 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "lib/base/buffer.h"
+#include "lib/value/token.h"
+#include "lib/value/value_io.h"
+
+namespace weft {
+
+// A position in MessagePack bytes.
+//
+// msgpack-c writes this format for us, but does not read it: its parser pushes. A visitor can neither stop in
+// the middle to be asked for the next token, nor pass over a value and tell where it ended without a stack
+// from the heap for each call. The format is one byte of kind, then a length or a number: reading it takes
+// less code than taming a visitor.
+class MsgpackCursor {
+ public:
+  void reset(BytesView bytes) {
+    at_ = bytes.data();
+    end_ = at_ + bytes.size();
+  }
+
+  [[nodiscard]] const char* at() const { return at_; }
+  [[nodiscard]] char peek() const { return at_ != end_ ? *at_ : '\xc1'; }
+  // Why the last call returned false.
+  [[nodiscard]] const char* failure() const { return failure_; }
+
+  // Reads the next scalar, or the head of the next container: then `count` is how many items or members it
+  // has. A container that claims more than the bytes left could hold is refused here. Text is not checked.
+  [[nodiscard]] bool take(Token& out, std::uint32_t& count);
+  // Reads a key. Binary keys are text; integers are written out into `scratch`; other kinds are refused.
+  [[nodiscard]] bool take_key(std::string_view& key, std::string& scratch);
+  // Passes over one value. Of scalars only the length is looked at.
+  [[nodiscard]] bool take_value(BytesView& value);
+
+ private:
+  [[nodiscard]] bool fail(const char* why) {
+    failure_ = why;
+    return false;
+  }
+  [[nodiscard]] bool take_bytes(std::size_t size, std::string_view& bytes);
+  template <typename Number>
+  [[nodiscard]] bool take_number(Number& number);
+  template <typename Length>
+  [[nodiscard]] bool take_run(Token& out, Token::Kind kind);
+  [[nodiscard]] bool take_container(Token& out, Token::Kind kind, std::uint32_t count_read,
+                                    std::uint32_t& count);
+  [[nodiscard]] bool take_extension(Token& out, std::size_t size);
+
+  const char* at_ = nullptr;
+  const char* end_ = nullptr;
+  const char* failure_ = nullptr;
+};
+
+// A MessagePack value, token by token. Bytes behind the value are ignored.
+class MsgpackReader final : public ValueReader {
+ public:
+  void start(BytesView bytes);
+  void finish() {}  // Holds nothing worth giving back.
+
+  const Token& next() override;
+  void skip() override;
+  [[nodiscard]] std::string_view error() const override { return error_; }
+
+ private:
+  struct Level {
+    std::uint32_t left;  // Items, or members whose key was not given yet.
+    bool is_object;
+  };
+  [[nodiscard]] const Token& value();
+  [[nodiscard]] const Token& fail(const char* why);
+
+  MsgpackCursor cursor_;
+  Token token_;
+  Level levels_[kValueDepthMax] = {};
+  int depth_ = 0;
+  bool value_due_ = false;  // The root or a member's value comes next.
+  bool failed_ = true;
+  std::string scratch_;
+  const char* error_ = "";
+};
+
+}  // namespace weft

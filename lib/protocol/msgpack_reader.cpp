@@ -1,0 +1,341 @@
+#include <bit>
+#include <charconv>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#include "lib/protocol/msgpack_cursor.h"
+#include "lib/protocol/text.h"
+
+namespace weft {
+
+namespace {
+
+constexpr const char* kTruncated = "the bytes end inside a value";
+constexpr const char* kTooDeep = "nested too deeply";
+
+template <typename Unsigned>
+Unsigned from_big_endian(Unsigned number) {
+  if constexpr (std::endian::native == std::endian::big || sizeof number == 1) return number;
+  Unsigned swapped = 0;
+  for (std::size_t i = 0; i < sizeof number; ++i) {
+    swapped = static_cast<Unsigned>(swapped << 8 | (number & 0xff));
+    number = static_cast<Unsigned>(number >> 4 >> 4);
+  }
+  return swapped;
+}
+
+// Sets the milliseconds of a point in time; false when they do not fit.
+bool set_timestamp(Token& out, std::int64_t seconds, std::uint32_t nanoseconds) {
+  constexpr std::int64_t kSecondsMax = std::numeric_limits<std::int64_t>::max() / 1000 - 1;
+  if (seconds > kSecondsMax || seconds < -kSecondsMax || nanoseconds >= 1'000'000'000) return false;
+  out.kind = Token::Kind::kTimestamp;
+  out.integer = seconds * 1000 + nanoseconds / 1'000'000;
+  return true;
+}
+
+void set_unsigned(Token& out, std::uint64_t number) {
+  if (number > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
+    out.kind = Token::Kind::kUint;
+    out.unsigned_integer = number;
+  } else {
+    out.kind = Token::Kind::kInt;
+    out.integer = static_cast<std::int64_t>(number);
+  }
+}
+
+}  // namespace
+
+bool MsgpackCursor::take_bytes(std::size_t size, std::string_view& bytes) {
+  if (size > static_cast<std::size_t>(end_ - at_)) return fail(kTruncated);
+  bytes = {at_, size};
+  at_ += size;
+  return true;
+}
+
+template <typename Number>
+bool MsgpackCursor::take_number(Number& number) {
+  if (sizeof number > static_cast<std::size_t>(end_ - at_)) return fail(kTruncated);
+  std::make_unsigned_t<Number> wire = 0;
+  std::memcpy(&wire, at_, sizeof wire);
+  at_ += sizeof wire;
+  number = static_cast<Number>(from_big_endian(wire));
+  return true;
+}
+
+// A length, then as many bytes.
+template <typename Length>
+bool MsgpackCursor::take_run(Token& out, Token::Kind kind) {
+  Length size = 0;
+  out.kind = kind;
+  return take_number(size) && take_bytes(size, out.text);
+}
+
+bool MsgpackCursor::take_container(Token& out, Token::Kind kind, std::uint32_t count_read,
+                                   std::uint32_t& count) {
+  const std::uint64_t bytes_min =
+      kind == Token::Kind::kBeginObject ? std::uint64_t{count_read} * 2 : count_read;
+  if (bytes_min > static_cast<std::uint64_t>(end_ - at_)) return fail(kTruncated);
+  out.kind = kind;
+  count = count_read;
+  return true;
+}
+
+bool MsgpackCursor::take_extension(Token& out, std::size_t size) {
+  std::int8_t type = 0;
+  if (!take_number(type)) return false;
+  if (type != -1) return fail("an extension type that is not known");
+  std::uint32_t seconds32 = 0;
+  std::uint32_t nanoseconds = 0;
+  std::uint64_t packed = 0;
+  std::int64_t seconds = 0;
+  switch (size) {
+    case 4:
+      return take_number(seconds32) && set_timestamp(out, seconds32, 0);
+    case 8: {
+      constexpr int kSecondsBits = 34;
+      constexpr std::uint64_t kSecondsMask = (std::uint64_t{1} << kSecondsBits) - 1;
+      if (!take_number(packed)) return false;
+      return set_timestamp(out, static_cast<std::int64_t>(packed & kSecondsMask),
+                           static_cast<std::uint32_t>(packed >> kSecondsBits)) ||
+             fail("a timestamp out of range");
+    }
+    case 12:
+      if (!take_number(nanoseconds) || !take_number(seconds)) return false;
+      return set_timestamp(out, seconds, nanoseconds) || fail("a timestamp out of range");
+    default:
+      return fail("a timestamp of an unknown length");
+  }
+}
+
+bool MsgpackCursor::take(Token& out, std::uint32_t& count) {
+  if (at_ == end_) return fail(kTruncated);
+  const auto head = static_cast<std::uint8_t>(*at_++);
+  if (head < 0x80) {
+    out.kind = Token::Kind::kInt;
+    out.integer = head;
+    return true;
+  }
+  if (head >= 0xe0) {
+    out.kind = Token::Kind::kInt;
+    out.integer = static_cast<std::int8_t>(head);
+    return true;
+  }
+  if (head < 0x90) return take_container(out, Token::Kind::kBeginObject, head & 0x0fU, count);
+  if (head < 0xa0) return take_container(out, Token::Kind::kBeginArray, head & 0x0fU, count);
+  if (head < 0xc0) {
+    out.kind = Token::Kind::kString;
+    return take_bytes(head & 0x1fU, out.text);
+  }
+  const auto unsigned_number = [&](auto number) {
+    if (!take_number(number)) return false;
+    set_unsigned(out, number);
+    return true;
+  };
+  const auto signed_number = [&](auto number) {
+    if (!take_number(number)) return false;
+    out.kind = Token::Kind::kInt;
+    out.integer = number;
+    return true;
+  };
+  const auto extension = [&](auto size) { return take_number(size) && take_extension(out, size); };
+  const auto container = [&](Token::Kind kind, auto items) {
+    return take_number(items) && take_container(out, kind, items, count);
+  };
+  switch (head) {
+    case 0xc0:
+      out.kind = Token::Kind::kNull;
+      return true;
+    case 0xc2:
+    case 0xc3:
+      out.kind = Token::Kind::kBool;
+      out.boolean = head == 0xc3;
+      return true;
+    case 0xc4:
+      return take_run<std::uint8_t>(out, Token::Kind::kBinary);
+    case 0xc5:
+      return take_run<std::uint16_t>(out, Token::Kind::kBinary);
+    case 0xc6:
+      return take_run<std::uint32_t>(out, Token::Kind::kBinary);
+    case 0xc7:
+      return extension(std::uint8_t{0});
+    case 0xc8:
+      return extension(std::uint16_t{0});
+    case 0xc9:
+      return extension(std::uint32_t{0});
+    case 0xca: {
+      std::uint32_t bits = 0;
+      if (!take_number(bits)) return false;
+      out.kind = Token::Kind::kDouble;
+      out.number = static_cast<double>(std::bit_cast<float>(bits));
+      return true;
+    }
+    case 0xcb: {
+      std::uint64_t bits = 0;
+      if (!take_number(bits)) return false;
+      out.kind = Token::Kind::kDouble;
+      out.number = std::bit_cast<double>(bits);
+      return true;
+    }
+    case 0xcc:
+      return unsigned_number(std::uint8_t{0});
+    case 0xcd:
+      return unsigned_number(std::uint16_t{0});
+    case 0xce:
+      return unsigned_number(std::uint32_t{0});
+    case 0xcf:
+      return unsigned_number(std::uint64_t{0});
+    case 0xd0:
+      return signed_number(std::int8_t{0});
+    case 0xd1:
+      return signed_number(std::int16_t{0});
+    case 0xd2:
+      return signed_number(std::int32_t{0});
+    case 0xd3:
+      return signed_number(std::int64_t{0});
+    case 0xd4:
+    case 0xd5:
+    case 0xd6:
+    case 0xd7:
+    case 0xd8:
+      return take_extension(out, std::size_t{1} << (head - 0xd4));
+    case 0xd9:
+      return take_run<std::uint8_t>(out, Token::Kind::kString);
+    case 0xda:
+      return take_run<std::uint16_t>(out, Token::Kind::kString);
+    case 0xdb:
+      return take_run<std::uint32_t>(out, Token::Kind::kString);
+    case 0xdc:
+      return container(Token::Kind::kBeginArray, std::uint16_t{0});
+    case 0xdd:
+      return container(Token::Kind::kBeginArray, std::uint32_t{0});
+    case 0xde:
+      return container(Token::Kind::kBeginObject, std::uint16_t{0});
+    case 0xdf:
+      return container(Token::Kind::kBeginObject, std::uint32_t{0});
+    default:
+      return fail("the reserved byte 0xc1");
+  }
+}
+
+bool MsgpackCursor::take_key(std::string_view& key, std::string& scratch) {
+  Token token;
+  std::uint32_t count = 0;
+  if (!take(token, count)) return false;
+  char digits[24];
+  switch (token.kind) {
+    case Token::Kind::kString:
+    case Token::Kind::kBinary:
+      key = token.text;
+      return is_text(key) || fail("a key is not valid UTF-8");
+    case Token::Kind::kInt:
+      scratch.assign(digits, std::to_chars(digits, digits + sizeof digits, token.integer).ptr);
+      break;
+    case Token::Kind::kUint:
+      scratch.assign(digits, std::to_chars(digits, digits + sizeof digits, token.unsigned_integer).ptr);
+      break;
+    default:
+      return fail("a key that is no text");
+  }
+  key = scratch;
+  return true;
+}
+
+bool MsgpackCursor::take_value(BytesView& value) {
+  const char* const begin = at_;
+  std::uint64_t left[kValueDepthMax + 1];  // Values still to pass over, on each level.
+  left[0] = 1;
+  int depth = 0;
+  Token token;
+  while (true) {
+    while (left[depth] == 0) {
+      if (depth == 0) {
+        value = {begin, static_cast<std::size_t>(at_ - begin)};
+        return true;
+      }
+      --depth;
+    }
+    --left[depth];
+    std::uint32_t count = 0;
+    if (!take(token, count)) return false;
+    const bool is_object = token.kind == Token::Kind::kBeginObject;
+    if (!is_object && token.kind != Token::Kind::kBeginArray) continue;
+    if (depth == kValueDepthMax) return fail(kTooDeep);
+    left[++depth] = is_object ? std::uint64_t{count} * 2 : count;
+  }
+}
+
+void MsgpackReader::start(BytesView bytes) {
+  cursor_.reset(bytes);
+  depth_ = 0;
+  value_due_ = true;
+  failed_ = false;
+  error_ = "";
+}
+
+const Token& MsgpackReader::fail(const char* why) {
+  failed_ = true;
+  error_ = why;
+  token_.kind = Token::Kind::kError;
+  token_.text = {};
+  return token_;
+}
+
+const Token& MsgpackReader::value() {
+  std::uint32_t count = 0;
+  if (!cursor_.take(token_, count)) return fail(cursor_.failure());
+  switch (token_.kind) {
+    case Token::Kind::kString:
+      return is_text(token_.text) ? token_ : fail("text is not valid UTF-8");
+    case Token::Kind::kBeginArray:
+    case Token::Kind::kBeginObject:
+      if (depth_ == kValueDepthMax) return fail(kTooDeep);
+      levels_[depth_++] = {count, token_.kind == Token::Kind::kBeginObject};
+      return token_;
+    default:
+      return token_;
+  }
+}
+
+const Token& MsgpackReader::next() {
+  if (failed_) {
+    token_.kind = Token::Kind::kError;
+    return token_;
+  }
+  if (value_due_) {
+    value_due_ = false;
+    return value();
+  }
+  if (depth_ == 0) return fail("the value has ended");
+  Level& level = levels_[depth_ - 1];
+  if (level.left == 0) {
+    token_.kind = level.is_object ? Token::Kind::kEndObject : Token::Kind::kEndArray;
+    --depth_;
+    return token_;
+  }
+  --level.left;
+  if (!level.is_object) return value();
+  if (!cursor_.take_key(token_.text, scratch_)) return fail(cursor_.failure());
+  token_.kind = Token::Kind::kKey;
+  value_due_ = true;
+  return token_;
+}
+
+void MsgpackReader::skip() {
+  if (failed_) return;
+  if (!value_due_) {
+    if (depth_ == 0) return;
+    Level& level = levels_[depth_ - 1];
+    if (level.left == 0) return;
+    if (level.is_object) {
+      if (next().kind != Token::Kind::kKey) return;
+    } else {
+      --level.left;
+    }
+  }
+  value_due_ = false;
+  BytesView passed;
+  if (!cursor_.take_value(passed)) (void)fail(cursor_.failure());
+}
+
+}  // namespace weft
