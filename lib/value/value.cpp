@@ -64,7 +64,8 @@ void Value::begin_fields(std::size_t count) {
 }
 
 void Value::add_field(Field& field) {
-  set(field.key(), std::move(field).take());
+  const std::string_view key = field.key();
+  set(key, std::move(field).take());
 }
 
 Value::Value(const Value& other) : rep_(other.rep_) {
