@@ -18,7 +18,8 @@ class Poller {
     ~Handler() = default;
   };
 
-  // Watches until it is destroyed, which must happen before the socket is closed.
+  // Watches until it is destroyed. It holds a duplicate of the descriptor: the owner may close its own at any
+  // time, and the other end sees the socket closed when both are.
   class Watch {
    public:
     virtual ~Watch() = default;

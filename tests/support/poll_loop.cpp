@@ -17,7 +17,10 @@ struct PollLoop::Watched {
 class PollLoop::WatchHandle final : public Poller::Watch {
  public:
   explicit WatchHandle(std::shared_ptr<Watched> watched) : watched_(std::move(watched)) {}
-  ~WatchHandle() override { watched_->handler = nullptr; }
+  ~WatchHandle() override {
+    watched_->handler = nullptr;
+    close(watched_->descriptor);
+  }
   void set_interest(bool readable, bool writable) override {
     watched_->events = static_cast<short>((readable ? POLLIN : 0) | (writable ? POLLOUT : 0));
   }
@@ -91,7 +94,9 @@ void PollLoop::run_blocking(Callback work, Callback done) {
 }
 
 std::unique_ptr<Poller::Watch> PollLoop::watch(int descriptor, Handler& handler) {
-  watched_.push_back(std::make_shared<Watched>(Watched{descriptor, &handler}));
+  const int duplicate = dup(descriptor);
+  if (duplicate < 0) return nullptr;
+  watched_.push_back(std::make_shared<Watched>(Watched{duplicate, &handler}));
   return std::make_unique<WatchHandle>(watched_.back());
 }
 
