@@ -9,7 +9,7 @@ Error cannot_balance(std::string_view name) {
 }
 }  // namespace
 
-void Transporter::probe(std::string_view) {}
+void Transporter::probe(std::string_view, BytesView) {}
 void Transporter::subscribe_balanced(std::span<const std::string>, std::span<const BalancedEvent>) {}
 Result<> Transporter::publish_balanced_request(std::string_view, BytesView) {
   return cannot_balance(traits().name);

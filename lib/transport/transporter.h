@@ -87,9 +87,11 @@ class Transporter {
                                       std::string_view correlation = {}) = 0;
   // To every node of the bus. Peer to peer transporters take nothing here and say so by is_bus.
   [[nodiscard]] virtual Result<> broadcast(PacketType type, BytesView payload) = 0;
-  // Asks the bus whether anybody takes frames for `node`: on_undelivered(node, "") follows if not. Costs one
-  // small message that `node` itself ignores. Transporters that learn of a loss by themselves do nothing.
-  virtual void probe(std::string_view node);
+  // Asks the bus whether anybody takes frames for `node`: on_undelivered(node, "") follows if not.
+  // `pong` is what `node` receives if it is there: a PONG packet that names `node` itself as its sender, for
+  // every kind of node drops packets of its own name without a word. Without one, peers that are no weft
+  // nodes may log an unreadable packet. Transporters that learn of a loss by themselves do nothing.
+  virtual void probe(std::string_view node, BytesView pong = {});
 
   // Balanced mode: replaces the subscriptions to actions and events whose messages the bus itself spreads.
   virtual void subscribe_balanced(std::span<const std::string> actions,

@@ -52,7 +52,7 @@ Result<> MemoryTransporter::broadcast(PacketType type, BytesView payload) {
   return {};
 }
 
-void MemoryTransporter::probe(std::string_view node) {
+void MemoryTransporter::probe(std::string_view node, BytesView) {
   if (member_ != nullptr) bus_->probe(member_, node);
 }
 

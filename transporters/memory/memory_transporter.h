@@ -25,7 +25,7 @@ class MemoryTransporter final : public Transporter {
   [[nodiscard]] Result<> send(std::string_view node, PacketType type, BytesView payload,
                               std::string_view correlation) override;
   [[nodiscard]] Result<> broadcast(PacketType type, BytesView payload) override;
-  void probe(std::string_view node) override;
+  void probe(std::string_view node, BytesView pong) override;
   void subscribe_balanced(std::span<const std::string> actions,
                           std::span<const BalancedEvent> events) override;
   [[nodiscard]] Result<> publish_balanced_request(std::string_view action, BytesView payload) override;
