@@ -15,19 +15,17 @@ class RecordingListener final : public Transporter::Listener {
     // The padding is part of the contract; the sanitizers see a read past it.
     const volatile char last_of_padding = frame.payload.data()[frame.payload.size() + kReadPadding - 1];
     static_cast<void>(last_of_padding);
-    lines.push_back(std::string(to_string(frame.type)) + " " + std::string(frame.payload));
+    add(std::string(to_string(frame.type)) + " " + std::string(frame.payload));
     if (on_each_frame) on_each_frame(frame);
   }
-  void on_reconnected() override { lines.emplace_back("reconnected"); }
-  void on_disconnected(const Error&) override { lines.emplace_back("disconnected"); }
+  void on_reconnected() override { add("reconnected"); }
+  void on_disconnected(const Error&) override { add("disconnected"); }
   void on_node_sighted(std::string_view node, const SocketAddress& address) override {
-    lines.push_back("sighted " + std::string(node) + " " + address.to_string());
+    add("sighted " + std::string(node) + " " + address.to_string());
   }
-  void on_node_lost(std::string_view node, const Error&) override {
-    lines.push_back("lost " + std::string(node));
-  }
+  void on_node_lost(std::string_view node, const Error&) override { add("lost " + std::string(node)); }
   void on_undelivered(std::string_view node, std::string_view correlation) override {
-    lines.push_back("undelivered " + std::string(node) + " " + std::string(correlation));
+    add("undelivered " + std::string(node) + " " + std::string(correlation));
   }
 
   [[nodiscard]] std::size_t count(std::string_view line) const {
@@ -39,6 +37,13 @@ class RecordingListener final : public Transporter::Listener {
 
   std::vector<std::string> lines;
   std::function<void(const FrameView&)> on_each_frame;
+  std::function<void()> on_each_line;
+
+ private:
+  void add(std::string line) {
+    lines.push_back(std::move(line));
+    if (on_each_line) on_each_line();
+  }
 };
 
 }  // namespace weft::test
