@@ -6,6 +6,7 @@
 #include <set>
 
 #include "broker/strategy/js_text.h"
+#include "tests/support/vectors.h"
 #include "tests/unit/broker/strategy/allocations.h"
 #include "tests/unit/broker/strategy/endpoints.h"
 
@@ -58,6 +59,36 @@ TEST_SUITE("shard strategy") {
     TestEndpoints endpoints({"node-2", "node-1"});
     const auto strategy = make_strategy("Shard", {{"shardKey", "key"}}, random);
     for (const auto& [key, node] : of_two) CHECK(by_key(*strategy, endpoints, key) == node);
+  }
+
+  TEST_CASE("ring, hash and node are those recorded from Moleculer") {
+    const Value recording = test::load_json_vector("shard.json");
+    SeededRandom random(1);
+    ShardHash hash_of;
+    REQUIRE(recording["sets"].size() == 6);
+    for (const Value& set : recording["sets"].items()) {
+      std::vector<std::string> ids;
+      for (const Value& id : set["nodes"].items()) ids.emplace_back(id.str());
+      TestEndpoints endpoints(ids);
+      Value options = set["options"];
+      const auto ring_size = static_cast<std::uint64_t>(options["ringSize"].i64_or(1LL << 32));
+      ShardRing ring(options["vnodes"].u64(), ring_size);
+      ring.build(endpoints.list());
+      REQUIRE(ring.last() == set["ring"].size());
+      for (std::uint64_t position = 1; position <= ring.last(); ++position) {
+        const Value& entry = set["ring"][position - 1];
+        CHECK(ring.bound(position) == entry["key"].u64());
+        CHECK(ring.slot(position).endpoint->node->id == entry["nodeID"].str());
+      }
+      options.set("shardKey", "key");
+      const auto strategy = make_strategy("Shard", options, random);
+      for (const Value& row : set["cases"].items()) {
+        const std::string key = js_text(row["key"]);
+        CAPTURE(key);
+        CHECK(hash_of(key).value() % ring_size == row["hash"].u64());
+        CHECK(by_key(*strategy, endpoints, row["key"]) == row["nodeID"].str());
+      }
+    }
   }
 
   TEST_CASE("a changed list gives a new ring, and not before it is told of") {
