@@ -1,7 +1,8 @@
+#include <simdjson.h>
+
 #include <algorithm>
 
 #include "lib/protocol/json_cursor.h"
-#include "simdjson.h"
 
 namespace weft {
 
