@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstddef>
+#include <list>
+#include <memory>
+
+#include "lib/base/log.h"
+#include "lib/loop/event_loop.h"
+#include "lib/net/network.h"
+#include "lib/transport/transporter.h"
+
+namespace weft {
+
+struct AcceptedOptions {
+  std::size_t connections_max = 1024;
+  std::size_t frame_bytes_max = 1 << 20;
+};
+
+// The connections other nodes open to this one: frames come in on them, nothing ever goes out.
+//
+// A peer takes the end of its connection for the end of this node, so an idle one is kept for ever; only
+// bytes that are no frames close it. Several connections of one peer are usual.
+//
+// Thread: loop thread only.
+class AcceptedConnections {
+ public:
+  // May call close_all(), but not destroy this.
+  using FrameCallback = UniqueFunction<void(const FrameView&)>;
+
+  AcceptedConnections(EventLoop& loop, Logger log, AcceptedOptions options, FrameCallback on_frame);
+  ~AcceptedConnections();
+  AcceptedConnections(const AcceptedConnections&) = delete;
+  AcceptedConnections& operator=(const AcceptedConnections&) = delete;
+
+  // When there are too many, the oldest one that never sent a frame makes way; else the newcomer is refused.
+  void add(std::unique_ptr<Stream> stream);
+  void close_all();
+  [[nodiscard]] std::size_t size() const { return connections_.size(); }
+
+ private:
+  struct Connection;
+
+  [[nodiscard]] bool make_room();
+  void drop(Connection& connection);
+  void warn(std::string_view remote_host, std::string_view what);
+
+  EventLoop& loop_;
+  const Logger log_;
+  const AcceptedOptions options_;
+  FrameCallback on_frame_;
+  std::list<Connection> connections_;  // Oldest first.
+  Instant quiet_until_{};              // Strangers must not fill the log.
+};
+
+}  // namespace weft
