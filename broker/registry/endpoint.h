@@ -12,8 +12,9 @@ namespace weft {
 struct Endpoint {
   Node* node = nullptr;
   bool local = false;
-  bool available = true;        // False while something (a breaker) has taken it out.
-  std::uint32_t in_flight = 0;  // Calls of this node that wait for its answer.
+  bool available = true;         // False while something (a breaker) has taken it out.
+  std::uint32_t in_flight = 0;   // Calls of this node that wait for its answer.
+  std::uint64_t generation = 0;  // Of the registration that last named it.
 };
 
 }  // namespace weft

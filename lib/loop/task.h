@@ -25,16 +25,27 @@ class TaskPromiseBase {
     bool await_ready() noexcept { return false; }
     template <typename Promise>
     std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> finished) noexcept {
-      return finished.promise().continuation_;
+      TaskPromiseBase& promise = finished.promise();
+      if (promise.callback_ == nullptr) return promise.continuation_;
+      promise.callback_(
+          promise.callback_context_);  // May destroy this frame: nothing of it is touched afterwards.
+      return std::noop_coroutine();
     }
     void await_resume() noexcept {}
   };
   FinalAwaiter final_suspend() noexcept { return {}; }
 
   void set_continuation(std::coroutine_handle<> continuation) { continuation_ = continuation; }
+  // Instead of a continuation: `callback(context)` runs at the end, and may destroy the task.
+  void set_callback(void (*callback)(void*), void* context) {
+    callback_ = callback;
+    callback_context_ = context;
+  }
 
  private:
   std::coroutine_handle<> continuation_ = std::noop_coroutine();
+  void (*callback_)(void*) = nullptr;
+  void* callback_context_ = nullptr;
 };
 
 template <typename T>
@@ -108,11 +119,14 @@ class [[nodiscard]] Task {
   Awaiter operator co_await() && noexcept { return Awaiter{handle_}; }
   Awaiter operator co_await() & noexcept { return Awaiter{handle_}; }
 
-  // For those who run tasks without being coroutines: start it, `continuation` is resumed at its end.
-  void start(std::coroutine_handle<> continuation) {
-    handle_.promise().set_continuation(continuation);
+  // For those who run tasks without being coroutines: starts it; `callback(context)` runs at its end and may
+  // destroy the task.
+  void start(void (*callback)(void*), void* context) {
+    handle_.promise().set_callback(callback, context);
     handle_.resume();
   }
+  // Gives the frame away: the caller destroys it.
+  [[nodiscard]] Handle release() { return std::exchange(handle_, nullptr); }
   // The outcome of a done task; throws what it threw.
   T take() { return handle_.promise().take(); }
 

@@ -44,8 +44,9 @@ class Transporter {
     virtual void on_reconnected() = 0;
     // The bus was lost; the transporter is trying to get it back.
     virtual void on_disconnected(const Error& reason) = 0;
-    // Somebody says that `node` listens at `address` (a datagram, a static list). Not yet known to be alive.
-    virtual void on_node_sighted(std::string_view node, const SocketAddress& address) = 0;
+    // `node` is said to listen at `address`: by its own datagram, or `listed` in the configuration. Not yet known to
+    // be alive.
+    virtual void on_node_sighted(std::string_view node, const SocketAddress& address, bool listed) = 0;
     // The link to `node` broke or could not be made.
     virtual void on_node_lost(std::string_view node, const Error& reason) = 0;
     // The bus says that nobody takes frames for `node`. `correlation` names the frame, or is empty.

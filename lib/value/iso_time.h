@@ -13,8 +13,10 @@ namespace weft {
 // digits.
 [[nodiscard]] std::string to_iso_time(Timestamp time);
 
-// Reads "YYYY-MM-DD" (or ±YYYYYY for the year), with optional "THH:MM[:SS[.fraction]]" and zone ("Z" or
-// ±HH:MM; none means UTC).
+// JavaScript's Date.toUTCString(): "Tue, 14 Nov 2023 22:13:20 GMT".
+[[nodiscard]] std::string to_utc_text(Timestamp time);
+
+// Reads "YYYY-MM-DD", with optional "THH:MM[:SS[.fraction]]" and zone ("Z" or ±HH:MM; none means UTC).
 [[nodiscard]] std::optional<Timestamp> parse_iso_time(std::string_view text);
 
 }  // namespace weft

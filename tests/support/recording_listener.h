@@ -20,7 +20,7 @@ class RecordingListener final : public Transporter::Listener {
   }
   void on_reconnected() override { add("reconnected"); }
   void on_disconnected(const Error&) override { add("disconnected"); }
-  void on_node_sighted(std::string_view node, const SocketAddress& address) override {
+  void on_node_sighted(std::string_view node, const SocketAddress& address, bool) override {
     add("sighted " + std::string(node) + " " + address.to_string());
   }
   void on_node_lost(std::string_view node, const Error&) override { add("lost " + std::string(node)); }

@@ -98,7 +98,7 @@ void TcpTransporter::start_discovery(const Identity& identity) {
                                               identity.node_id, listen_address_.port,
                                               [this](std::string_view node, const SocketAddress& address) {
                                                 if (listener_ != nullptr)
-                                                  listener_->on_node_sighted(node, address);
+                                                  listener_->on_node_sighted(node, address, false);
                                               });
   if (!announcer_->start()) {
     log_.warn("UDP discovery does not work: no socket for port ", options_.udp_port, " could be opened.");
@@ -108,7 +108,7 @@ void TcpTransporter::start_discovery(const Identity& identity) {
 void TcpTransporter::tell_static_peers() {
   const std::vector<StaticPeers::Peer> peers = std::exchange(static_peers_.peers, {});
   for (const StaticPeers::Peer& peer : peers) {
-    if (listener_ != nullptr) listener_->on_node_sighted(peer.node, peer.address);
+    if (listener_ != nullptr) listener_->on_node_sighted(peer.node, peer.address, true);
   }
 }
 

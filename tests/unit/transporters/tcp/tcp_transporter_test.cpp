@@ -66,7 +66,7 @@ struct Node final : Transporter::Listener {
   }
   void on_reconnected() override { note("reconnected"); }
   void on_disconnected(const Error&) override { note("disconnected"); }
-  void on_node_sighted(std::string_view node, const SocketAddress& address) override {
+  void on_node_sighted(std::string_view node, const SocketAddress& address, bool) override {
     note("sighted " + std::string(node) + " " + address.to_string());
     if (during_sighting) during_sighting();
   }
@@ -418,7 +418,7 @@ TEST_SUITE("tcp transporter") {
       void on_frame(const FrameView&) override { FAIL("upcall"); }
       void on_reconnected() override { FAIL("upcall"); }
       void on_disconnected(const Error&) override { FAIL("upcall"); }
-      void on_node_sighted(std::string_view, const SocketAddress&) override { FAIL("upcall"); }
+      void on_node_sighted(std::string_view, const SocketAddress&, bool) override { FAIL("upcall"); }
       void on_node_lost(std::string_view, const Error&) override { FAIL("upcall"); }
       void on_undelivered(std::string_view, std::string_view) override { FAIL("upcall"); }
     } silent;

@@ -1,0 +1,129 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "broker/call.h"
+#include "broker/calls/pending_requests.h"
+#include "broker/calls/retry.h"
+#include "broker/context.h"
+#include "broker/dispatch/dispatcher.h"
+#include "broker/options.h"
+#include "broker/registry/registry.h"
+#include "lib/base/life.h"
+#include "lib/loop/event_loop.h"
+#include "lib/protocol/packet.h"
+#include "lib/random/random.h"
+
+namespace weft {
+
+// Sends requests to other nodes. Implemented by Transit.
+class RequestSender {
+ public:
+  [[nodiscard]] virtual Result<> send_request(std::string_view node, const RequestPacket& packet) = 0;
+  // Balanced mode: the transporter chooses the node.
+  [[nodiscard]] virtual Result<> send_balanced_request(const RequestPacket& packet) = 0;
+
+ protected:
+  ~RequestSender() = default;
+};
+
+class CallEngine;
+
+// One call of this node from its making to its end: its attempts, its deadline, its outcome.
+class CallRecord final : public detail::CallState {
+ public:
+  explicit CallRecord(CallEngine& engine) : engine_(&engine) {}
+
+ private:
+  friend class CallEngine;
+  void recycle() override;
+
+  CallEngine* engine_;
+  std::string action_;
+  Payload params_;
+  Payload meta_;
+  Value headers_;
+  std::string direct_node_;
+  std::string request_id_;
+  std::string parent_id_;
+  std::string caller_;
+  int level_ = 1;
+  std::optional<bool> tracing_;
+  Instant deadline_ = kNever;  // The calling context's: no attempt outlives it.
+  std::optional<Duration> timeout_;
+  std::optional<Value> fallback_;
+  bool tracked_ = true;
+
+  RetryState retry_;
+  std::uint32_t attempt_ = 0;  // What comes back for an earlier one is late and passed over.
+  EventLoop::TimerId timer_ = 0;
+  std::optional<std::uint32_t> slot_;  // Its place among the pending requests.
+  Node* node_ = nullptr;               // That it waits for; null in balanced mode.
+  std::string node_id_;
+};
+
+// Makes calls: picks an endpoint, runs the action here or sends a request, and ends the call with a result,
+// an error, the loss of the node or the deadline; or picks again when the failure may be tried again.
+//
+// Thread: loop thread only.
+class CallEngine {
+ public:
+  struct Parts {
+    Broker& broker;
+    EventLoop& loop;
+    Random& random;
+    Registry& registry;
+    Dispatcher& dispatcher;
+    RequestSender* sender;  // Null without a transporter.
+    const BrokerOptions& options;
+    Logger log;
+  };
+  explicit CallEngine(Parts parts);
+  ~CallEngine();
+
+  // Starts a call; its outcome comes to the CallRef, perhaps before start() returns. `parent` may be null.
+  [[nodiscard]] CallRef start(std::string_view action, Params&& params, const CallOptions& options,
+                              Context* parent);
+
+  // A response came. False: nobody waits for it.
+  bool on_response(const ResponsePacket& packet);
+  // `node` is gone: everything in flight to it is decided now.
+  void on_node_lost(const Node& node);
+  // The bus says that nobody takes requests of `node`.
+  void on_undelivered(std::string_view node, std::string_view id);
+
+  [[nodiscard]] std::size_t pending_requests() const { return pending_.size(); }
+  [[nodiscard]] std::size_t active_calls() const { return active_; }
+  void when_idle(UniqueFunction<void()> callback);
+  // New calls fail at once with `error` from now on; those under way end with it.
+  void shut_down(const Error& error);
+
+ private:
+  friend class CallRecord;
+  void attempt(CallRecord& call);
+  void run_local(CallRecord& call, ActionEndpoint& endpoint, Duration timeout);
+  void run_local_inline(CallRecord& call, LocalAction& action, Duration timeout);
+  void send_remote(CallRecord& call, Node* node, Duration timeout);
+  void end_attempt(CallRecord& call, Result<Payload> result, bool node_lost = false);
+  void finish(CallRecord& call, Result<Payload> result);
+  void arm_timer(CallRecord& call, Duration timeout);
+  void drop_request(CallRecord& call);
+  [[nodiscard]] Duration timeout_of(const CallRecord& call, const ActionList* list) const;
+  void fill_context(CallRecord& call, Context& context, LocalAction& action, Duration timeout);
+  void note_local_outcome(CallRecord& call, Context& context);
+
+  Parts parts_;
+  PendingRequests pending_;
+  std::vector<std::unique_ptr<CallRecord>> pool_;
+  std::size_t active_ = 0;
+  std::optional<Error> shut_down_;
+  UniqueFunction<void()> when_idle_;
+  Life life_;
+};
+
+}  // namespace weft

@@ -1,0 +1,24 @@
+#include "broker/calls/retry.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace weft {
+
+std::optional<Duration> RetryState::next(const Error& error, bool node_lost, Random& random) {
+  if (!error.retryable()) return std::nullopt;
+  if (left_ <= 0) {
+    // An action that may run twice is moved to another node once, without asking the caller for retries.
+    if (!node_lost || !idempotent_ || failed_over_) return std::nullopt;
+    failed_over_ = true;
+    return Duration::zero();
+  }
+  --left_;
+  ++tried_;
+  if (node_lost) return Duration::zero();
+  const double full =
+      std::min(to_ms(policy_.delay) * std::pow(policy_.factor, tried_ - 1), to_ms(policy_.max_delay));
+  return from_ms(full * (0.5 + 0.5 * random.uniform()));
+}
+
+}  // namespace weft

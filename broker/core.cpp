@@ -1,0 +1,434 @@
+#include "broker/core.h"
+
+#include <algorithm>
+
+#include "broker/discovery/bus_discovery.h"
+#include "broker/discovery/gossip_discovery.h"
+#include "broker/services/node_service.h"
+#include "lib/base/config.h"
+
+namespace weft {
+
+namespace {
+
+// A node that is this young and hears of another one under its own name is the newcomer of the two.
+constexpr Duration kJoinGrace = std::chrono::seconds(3);
+
+BrokerOptions completed(const Runtime& runtime, BrokerOptions options) {
+  if (options.node_id.empty()) {
+    std::string host = runtime.network.hostname();
+    std::transform(host.begin(), host.end(), host.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    options.node_id = host + "-" + std::to_string(runtime.system.process_id());
+  }
+  if (options.metadata.is_null()) options.metadata = Value::object();
+  if (auto valid = validate(options); !valid) valid.error().raise();
+  return options;
+}
+
+void fill_self(Node& self, const Runtime& runtime, const BrokerOptions& options) {
+  self.metadata = options.metadata;
+  self.hostname = runtime.network.hostname();
+  self.client = Value{{"type", "weft"}, {"version", WEFT_VERSION}, {"langVersion", "C++20"}};
+  self.config = Value::object();
+  std::vector<std::string> loopback;
+  for (const InterfaceAddress& address : runtime.network.interfaces()) {
+    if (!address.is_ipv4) continue;
+    auto& list = address.is_loopback ? loopback : self.ip_list;
+    list.push_back(address.address);
+  }
+  if (self.ip_list.empty()) self.ip_list = loopback;
+}
+
+}  // namespace
+
+BrokerCore::BrokerCore(Broker& broker, const Runtime& world, BrokerOptions given,
+                       std::unique_ptr<Transporter> carrier)
+    : runtime(world),
+      options(completed(world, std::move(given))),
+      log(world.log, options.node_id, "broker", options.log_level),
+      nodes(options.node_id, make_uuid(world.random)),
+      transporter(std::move(carrier)),
+      broker_(broker) {
+  for (const auto& [name, factory] : options.strategies) strategies.add(name, factory);
+  if (auto made =
+          strategies.make(options.registry.strategy, options.registry.strategy_options, runtime.random);
+      !made) {
+    made.error().raise();
+  }
+  auto made = make_serializer(options.serializer);
+  if (!made) made.error().raise();
+  serializer = std::move(*made);
+  if (options.disable_balancer && transporter != nullptr && !transporter->traits().can_balance) {
+    log.warn("Option 'disable_balancer' is ignored: the transporter ", transporter->traits().name,
+             " does not balance.");
+    options.disable_balancer = false;
+  }
+  fill_self(nodes.self(), runtime, options);
+
+  registry = std::make_unique<Registry>(
+      nodes,
+      RegistryConfig{.strategy = options.registry.strategy,
+                     .strategy_options = options.registry.strategy_options,
+                     .prefer_local = options.registry.prefer_local,
+                     .services_per_node_max = options.registry.services_per_node_max,
+                     .actions_per_service_max = options.registry.actions_per_service_max},
+      strategies, runtime.random, log.with_module("registry"));
+  dispatcher = std::make_unique<Dispatcher>(broker_, runtime.loop, log);
+  membership = std::make_unique<Membership>(runtime.loop, *registry, options.registry.nodes_max, *this,
+                                            log.with_module("registry"));
+  if (transporter != nullptr) {
+    transit = std::make_unique<Transit>(
+        Transit::Config{.node_id = options.node_id,
+                        .name_space = options.name_space,
+                        .instance_id = nodes.self().instance_id,
+                        .disable_version_check = options.transit.disable_version_check},
+        *transporter, *serializer, *this, log.with_module("transit"));
+    pinger = std::make_unique<Pinger>(runtime.loop, *transit);
+    server = std::make_unique<RequestServer>(RequestServer::Parts{
+        broker_, runtime.loop, *registry, *dispatcher, *transit, options.send_stack, log});
+    if (transporter->traits().is_bus) {
+      discovery = std::make_unique<BusDiscovery>(BusDiscovery::Parts{
+          runtime.loop, runtime.system, runtime.random, *membership, *transit, options.heartbeat});
+    } else {
+      discovery = std::make_unique<GossipDiscovery>(GossipDiscovery::Parts{
+          runtime.loop, runtime.system, runtime.random, *membership, *transit, *transit, options.gossip,
+          options.registry.nodes_max, log.with_module("gossip")});
+    }
+  }
+  calls = std::make_unique<CallEngine>(CallEngine::Parts{broker_, runtime.loop, runtime.random, *registry,
+                                                         *dispatcher, transit.get(), options, log});
+  events = std::make_unique<EventEngine>(EventEngine::Parts{broker_, runtime.loop, *registry, *dispatcher,
+                                                            transit.get(), *local_bus,
+                                                            options.disable_balancer, log});
+  host = std::make_unique<ServiceHost>(ServiceHost::Parts{
+      .broker = broker_,
+      .loop = runtime.loop,
+      .registry = *registry,
+      .registry_changed = registry_changed,
+      .on_local_changed = [this] { on_local_services_changed(); },
+      .on_error =
+          [this](const Error& error, std::string_view type) {
+            publish("$broker.error",
+                    Value{{"error", error.to_string()}, {"module", "broker"}, {"type", type}});
+          },
+      .spawn = [this](UniqueFunction<Task<void>()> work) { spawn(std::move(work)); },
+      .dependency_timeout = options.dependency_timeout,
+      .log = log});
+}
+
+BrokerCore::~BrokerCore() {
+  // Coroutines first: what they hold points into the engines.
+  spawned_.clear();
+  dispatcher->abandon_all();
+}
+
+void BrokerCore::publish(std::string_view event, Value payload) {
+  broker_.broadcast_local(event, Params(std::move(payload)));
+}
+
+// ---- start and stop ----
+
+Task<void> BrokerCore::connect() {
+  if (transit == nullptr) co_return;
+  std::optional<Result<>> connected;
+  transit->start([this, &connected](Result<> result) {
+    connected = std::move(result);
+    connected_.notify();
+  });
+  while (!connected) co_await connected_.wait(runtime.loop);
+  if (!*connected) connected->error().raise();
+  joined_at_ = runtime.loop.now();
+  discovery->start();
+  publish("$transporter.connected", Value{{"wasReconnect", false}});
+}
+
+Task<void> BrokerCore::start() {
+  if (phase_ != Phase::kNew) {
+    Error(ErrorClass::kBase, "A broker is started once; make a new one to start again.", "ALREADY_STARTED")
+        .raise();
+  }
+  phase_ = Phase::kStarting;
+  log.info("weft ", WEFT_VERSION, ", node '", options.node_id, "', namespace '", options.name_space,
+           "', transporter ", transporter != nullptr ? transporter->traits().name : "none", ", serializer ",
+           serializer->name(), ".");
+  std::exception_ptr failure;
+  try {
+    co_await connect();
+    co_await host->start_all();
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  if (failure) {
+    co_await stop();  // Nothing is left half open.
+    std::rethrow_exception(failure);
+  }
+  phase_ = Phase::kRunning;
+  started = true;
+  if (discovery != nullptr) announce_now();
+  publish("$broker.started", Value());
+  if (options.started) options.started(broker_);
+  log.info("Node '", options.node_id, "' with ", registry->services().size(), " service(s) started.");
+}
+
+Task<void> BrokerCore::drain(Instant deadline) {
+  while (dispatcher->active() + calls->active_calls() > 0) {
+    dispatcher->when_idle([this] { runtime.loop.defer(life_.guard([this] { idle_.notify(); })); });
+    calls->when_idle([this] { runtime.loop.defer(life_.guard([this] { idle_.notify(); })); });
+    const bool woken = co_await idle_.wait(runtime.loop, deadline);
+    if (woken) continue;
+    log.warn("Stopping with ", dispatcher->active(), " handler(s) and ", calls->active_calls(),
+             " call(s) still running: they did not end within ", to_ms(options.tracking.shutdown_timeout),
+             " ms.");
+    co_return;
+  }
+}
+
+Task<void> BrokerCore::stop() {
+  if (phase_ == Phase::kStopping || phase_ == Phase::kStopped) co_return;
+  phase_ = Phase::kStopping;
+  started = false;
+  announce_timer_.cancel();
+  const bool online = transit != nullptr && transit->connected();
+  if (online) {
+    // Peers stop choosing this node; what is still on its way here is served.
+    membership->set_local_services(Value::array());
+    discovery->announce();
+    if (options.disable_balancer) transporter->subscribe_balanced({}, {});
+    co_await broker_.sleep(options.registry.stop_delay);
+  }
+  if (server != nullptr) server->refuse_new();
+  if (options.tracking.enabled) {
+    Task<void> draining = drain(runtime.loop.now() + options.tracking.shutdown_timeout);
+    co_await std::move(draining);
+  }
+  co_await host->stop_all();
+  calls->shut_down(Error(ErrorClass::kBrokerDisconnected, "The broker has been stopped."));
+  if (transit != nullptr) {
+    publish("$transporter.disconnected", Value{{"graceFul", true}});
+    discovery->stop();
+    bool closed = false;
+    transit->stop([this, &closed](const Result<>&) {
+      closed = true;
+      connected_.notify();
+    });
+    while (!closed) co_await connected_.wait(runtime.loop);
+  }
+  phase_ = Phase::kStopped;
+  publish("$broker.stopped", Value());
+  if (options.stopped) options.stopped(broker_);
+  log.info("Node '", options.node_id, "' stopped.");
+}
+
+void BrokerCore::spawn(UniqueFunction<Task<void>()> work) {
+  auto spawned = std::make_unique<Spawned>();
+  Spawned& one = *spawned;
+  one.core = this;
+  one.number = ++last_spawned_;
+  one.work = std::move(work);
+  one.task = one.work();
+  spawned_.emplace(one.number, std::move(spawned));
+  one.task.start(&BrokerCore::on_spawned_end, &one);
+}
+
+void BrokerCore::on_spawned_end(void* context) {
+  auto& one = *static_cast<Spawned*>(context);
+  BrokerCore& core = *one.core;
+  try {
+    one.task.take();
+  } catch (...) {
+    core.log.error("A spawned task failed: ", Error::from_exception(std::current_exception()).to_string());
+  }
+  core.spawned_.erase(one.number);
+}
+
+bool BrokerCore::known_service(std::string_view alternatives) const {
+  while (true) {
+    const std::size_t bar = alternatives.find('|');
+    if (registry->has_service(alternatives.substr(0, bar))) return true;
+    if (bar == std::string_view::npos) return false;
+    alternatives.remove_prefix(bar + 1);
+  }
+}
+
+Task<void> BrokerCore::wait_for_services(std::vector<std::string> names, Duration timeout) {
+  const Instant deadline = timeout > Duration::zero() ? runtime.loop.now() + timeout : kNever;
+  while (true) {
+    const bool all = std::all_of(names.begin(), names.end(),
+                                 [this](const std::string& name) { return known_service(name); });
+    if (all) co_return;
+    const bool woken = co_await registry_changed.wait(runtime.loop, deadline);
+    if (woken) continue;
+    Value services = Value::array();
+    Value statuses = Value::array();
+    std::string missing;
+    for (const std::string& name : names) {
+      const bool available = known_service(name);
+      if (!available) missing += (missing.empty() ? "" : ", ") + name;
+      services.push_back(name);
+      statuses.push_back(Value{{"name", name}, {"available", available}});
+    }
+    Error(ErrorClass::kServer, "Services were not there in time: " + missing + ".", "WAITFOR_SERVICES",
+          Value{{"services", std::move(services)}, {"statuses", std::move(statuses)}})
+        .raise();
+  }
+}
+
+// ---- announcing ----
+
+void BrokerCore::on_local_services_changed() {
+  publish("$services.changed", Value{{"localService", true}});
+  runtime.loop.defer(life_.guard([this] { registry_changed.notify(); }));
+  announce_soon();
+}
+
+void BrokerCore::announce_soon() {
+  if (phase_ != Phase::kRunning && phase_ != Phase::kStarting) return;
+  if (announce_timer_.active()) return;
+  // A single change goes out in this turn; a burst is told together. While starting, services that start
+  // together are announced together, and slow ones do not hold up the rest.
+  const Instant due = std::max(runtime.loop.now(), last_announce_ + options.registry.announce_debounce);
+  announce_timer_.set(runtime.loop, due, [this] { announce_now(); });
+}
+
+void BrokerCore::announce_now() {
+  announce_timer_.cancel();
+  last_announce_ = runtime.loop.now();
+  membership->set_local_services(host->announcement());
+  if (discovery == nullptr) return;
+  subscribe_balanced();
+  discovery->announce();
+}
+
+void BrokerCore::subscribe_balanced() {
+  if (!options.disable_balancer) return;
+  std::vector<std::string> actions;
+  for (const auto& list : registry->actions()) {
+    if (list->local != nullptr && !list->name.starts_with('$')) actions.push_back(list->name);
+  }
+  std::vector<BalancedEvent> subscriptions;
+  for (const auto& list : registry->events()) {
+    const bool own =
+        std::any_of(list->endpoints.begin(), list->endpoints.end(), [](const auto& e) { return e->local; });
+    if (own) subscriptions.push_back({list->group, list->pattern});
+  }
+  transporter->subscribe_balanced(actions, subscriptions);
+}
+
+// ---- what comes in ----
+
+void BrokerCore::on_response(const ResponsePacket& packet) {
+  if (!calls->on_response(packet))
+    log.debug("A response of '", packet.sender, "' came for nobody: too late, or twice.");
+}
+
+void BrokerCore::on_event(const EventPacket& packet) {
+  if (phase_ == Phase::kStopping || phase_ == Phase::kStopped) {
+    log.debug("Event '", packet.event, "' is dropped: the node is stopping.");
+    return;
+  }
+  events->receive(packet);
+}
+
+void BrokerCore::on_control(PacketType type, std::string_view sender, const Value& body,
+                            std::string_view remote_host) {
+  if (type == PacketType::kPing) return pinger->on_ping(sender, body);
+  if (type == PacketType::kPong) {
+    if (const auto pong = pinger->on_pong(sender, body)) {
+      publish("$node.pong", Value{{"nodeID", pong->node_id},
+                                  {"elapsedTime", pong->elapsed_ms},
+                                  {"timeDiff", pong->time_diff_ms},
+                                  {"id", body["id"]}});
+    }
+    return;
+  }
+  discovery->on_control(type, sender, body, remote_host);
+}
+
+void BrokerCore::on_duplicate_node(const Value& info) {
+  const Instant now = runtime.loop.now();
+  if (now - joined_at_ > kJoinGrace) {  // We were here first: say so, and go on.
+    if (now - last_duplicate_answer_ < std::chrono::seconds(1)) return;
+    last_duplicate_answer_ = now;
+    log.error("Another process (instance ", info["instanceID"].str_or("?"),
+              ") has joined under this node's id '", options.node_id, "'.");
+    discovery->announce();
+    return;
+  }
+  if (phase_ == Phase::kStopping || phase_ == Phase::kStopped) return;
+  const Error error(ErrorClass::kBase,
+                    "The node id '" + options.node_id +
+                        "' is taken: another process of the namespace has it. Give this node another one.",
+                    "DUPLICATE_NODE_ID");
+  log.fatal(error.message());
+  publish("$broker.error",
+          Value{{"error", error.to_string()}, {"module", "broker"}, {"type", "duplicateNodeID"}});
+  if (options.on_fatal) {
+    runtime.loop.defer(life_.guard([this, error] { options.on_fatal(broker_, error); }));
+  } else {
+    spawn([this]() -> Task<void> { co_await stop(); });
+  }
+}
+
+void BrokerCore::on_transporter_reconnected() {
+  log.info("The transporter is connected again.");
+  discovery->on_reconnected();
+  publish("$transporter.connected", Value{{"wasReconnect", true}});
+}
+
+void BrokerCore::on_transporter_disconnected(const Error& reason) {
+  log.warn("The transporter lost its connection: ", reason.message());
+  publish("$transporter.error",
+          Value{{"error", reason.message()}, {"module", "transporter"}, {"type", "clientError"}});
+}
+
+void BrokerCore::on_node_sighted(std::string_view node, const SocketAddress& address, bool listed) {
+  discovery->on_node_sighted(node, address, listed);
+}
+
+void BrokerCore::on_node_lost(std::string_view node, const Error& reason) {
+  log.debug("The link to '", node, "' is lost: ", reason.message());
+  discovery->on_node_lost(node);
+}
+
+void BrokerCore::on_undelivered(std::string_view node, std::string_view id) {
+  // The first word that nobody takes a node's requests decides everything that is in flight to it.
+  discovery->on_node_lost(node);
+  calls->on_undelivered(node, id);
+}
+
+void BrokerCore::on_transit_error(const Error& error, std::string_view type) {
+  publish("$transit.error", Value{{"error", error.to_string()}, {"module", "transit"}, {"type", type}});
+}
+
+// ---- what changed in the mesh ----
+
+namespace {
+
+Value node_payload(const Node& node) {
+  return Value{{"id", node.id},         {"available", node.available}, {"instanceID", node.instance_id},
+               {"seq", node.seq},       {"hostname", node.hostname},   {"ipList", node.ip_list},
+               {"client", node.client}, {"metadata", node.metadata},   {"services", node.services}};
+}
+
+}  // namespace
+
+void BrokerCore::on_node_connected(const Node& node, bool reconnected) {
+  publish("$node.connected", Value{{"node", node_payload(node)}, {"reconnected", reconnected}});
+}
+
+void BrokerCore::on_node_updated(const Node& node) {
+  publish("$node.updated", Value{{"node", node_payload(node)}});
+}
+
+void BrokerCore::on_node_disconnected(const Node& node, bool unexpected) {
+  publish("$node.disconnected", Value{{"node", node_payload(node)}, {"unexpected", unexpected}});
+  calls->on_node_lost(node);
+}
+
+void BrokerCore::on_remote_services_changed() {
+  publish("$services.changed", Value{{"localService", false}});
+  runtime.loop.defer(life_.guard([this] { registry_changed.notify(); }));
+}
+
+}  // namespace weft

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <string_view>
+
+#include "broker/dispatch/dispatcher.h"
+#include "broker/registry/registry.h"
+#include "lib/base/life.h"
+#include "lib/base/log.h"
+#include "lib/loop/event_loop.h"
+#include "lib/protocol/packet.h"
+
+namespace weft {
+
+// Answers requests. Implemented by Transit.
+class ResponseSender {
+ public:
+  virtual void send_response(std::string_view node, const ResponsePacket& packet) = 0;
+
+ protected:
+  ~ResponseSender() = default;
+};
+
+// Serves requests of other nodes: finds the action here, runs it, answers once.
+//
+// A plain handler runs in line, on the packet's own bytes. Thread: loop thread only.
+class RequestServer {
+ public:
+  struct Parts {
+    Broker& broker;
+    EventLoop& loop;
+    Registry& registry;
+    Dispatcher& dispatcher;
+    ResponseSender& sender;
+    bool send_stack = false;
+    Logger log;
+  };
+  explicit RequestServer(Parts parts) : parts_(std::move(parts)) {}
+
+  void serve(const RequestPacket& packet);
+  // From now on requests are answered with ServiceNotAvailableError.
+  void refuse_new() { refusing_ = true; }
+
+ private:
+  void fill(Context& context, const RequestPacket& packet, const LocalAction& action);
+  void run(const RequestPacket& packet, const std::shared_ptr<LocalAction>& action);
+  void answer(std::string_view node, std::string_view id, const Result<Payload>& result,
+              const Context* context);
+
+  Parts parts_;
+  bool refusing_ = false;
+  Life life_;
+};
+
+}  // namespace weft

@@ -1,0 +1,351 @@
+#include "broker/registry/registry.h"
+
+#include <algorithm>
+
+#include "broker/registry/pattern.h"
+#include "lib/base/assert.h"
+
+namespace weft {
+
+namespace {
+
+std::string event_key(std::string_view pattern, std::string_view group) {
+  std::string key(group);
+  key += '\n';
+  key += pattern;
+  return key;
+}
+
+constexpr std::size_t kMatchCacheMax =
+    4096;  // Event names come from peers: the cache must not grow with them.
+
+// Calls `visit(name, definition)` for each entry of an `actions` or `events` map; peers may send an array as
+// well.
+template <typename Visit>
+void for_each_entry(const Value& entries, Visit&& visit) {
+  for (const Member& member : entries.members()) {
+    const std::string_view name = member.value["name"].str_or(member.key);
+    if (!name.empty()) visit(name, member.value);
+  }
+  for (const Value& item : entries.items()) {
+    const std::string_view name = item["name"].str_or({});
+    if (!name.empty()) visit(name, item);
+  }
+}
+
+}  // namespace
+
+std::string full_service_name(std::string_view name, const Value& version, const Value& settings) {
+  if (settings["$noVersionPrefix"].boolean_or(false)) return std::string(name);
+  if (version.is_number()) return "v" + std::to_string(version.i64_or(0)) + "." + std::string(name);
+  if (version.is_string()) return std::string(version.str()) + "." + std::string(name);
+  return std::string(name);
+}
+
+Registry::Registry(NodeCatalog& nodes, RegistryConfig config, const StrategyTable& strategies, Random& random,
+                   Logger log)
+    : nodes_(nodes),
+      config_(std::move(config)),
+      strategies_(strategies),
+      random_(random),
+      log_(std::move(log)) {}
+
+Registry::~Registry() = default;
+
+std::unique_ptr<Strategy> Registry::make_strategy(const Value& definition, std::string_view what) {
+  if (definition["strategy"].is_string()) {
+    auto made = strategies_.make(definition["strategy"].str(), definition["strategyOptions"], random_);
+    if (made) return std::move(*made);
+    log_.warn(what, ": ", made.error().message(), " Using ", config_.strategy, ".");
+  }
+  auto made = strategies_.make(config_.strategy, config_.strategy_options, random_);
+  WEFT_ASSERT(made.ok());  // Checked when the broker was made.
+  return std::move(*made);
+}
+
+ActionList& Registry::action_list(std::string_view name, const Value& definition) {
+  if (const auto found = actions_.find(name); found != actions_.end()) {
+    ActionList& list = *found->second;
+    if (list.strategy == nullptr) list.strategy = make_strategy(definition, name);
+    return list;
+  }
+  auto list = std::make_unique<ActionList>();
+  list->name = name;
+  list->strategy = make_strategy(definition, name);
+  ActionList& added = *list;
+  actions_.emplace(added.name, &added);
+  actions_in_order_.push_back(std::move(list));
+  return added;
+}
+
+EventList& Registry::event_list(std::string_view pattern, std::string_view group, const Value& definition) {
+  const std::string key = event_key(pattern, group);
+  if (const auto found = events_by_key_.find(key); found != events_by_key_.end()) return *found->second;
+  auto list = std::make_unique<EventList>();
+  list->pattern = pattern;
+  list->group = group;
+  list->strategy = make_strategy(definition, pattern);
+  EventList& added = *list;
+  events_by_key_.emplace(key, &added);
+  events_.push_back(std::move(list));
+  matches_.clear();
+  return added;
+}
+
+void Registry::refresh(ActionList& list) {
+  list.available.clear();
+  list.local = nullptr;
+  for (const auto& endpoint : list.endpoints) {
+    if (endpoint->local) list.local = endpoint.get();
+    if (endpoint->available) list.available.push_back(endpoint.get());
+  }
+  // The first definition seen decides, as long as its endpoint is there.
+  const Value& definition = list.endpoints.empty() ? Value() : *list.endpoints.front()->definition;
+  const Value& timeout = definition["timeout"];
+  list.timeout = timeout.is_number() && timeout.f64() >= 0 ? from_ms(timeout.f64()) : Duration(-1);
+  list.idempotent = definition["idempotent"].boolean_or(false);
+  list.strategy->on_endpoints_changed();
+}
+
+void Registry::refresh(EventList& list) {
+  list.available.clear();
+  for (const auto& endpoint : list.endpoints) {
+    if (endpoint->available) list.available.push_back(endpoint.get());
+  }
+  list.strategy->on_endpoints_changed();
+}
+
+void Registry::register_remote(Node& node) {
+  WEFT_ASSERT(!node.local);
+  const std::uint64_t generation = ++generation_;
+  std::erase_if(services_, [&node](const auto& entry) { return entry->node == &node; });
+
+  std::size_t services = 0;
+  for (Value& service : node.services.items()) {
+    const std::string_view name = service["name"].str_or({});
+    if (name.empty()) continue;
+    if (++services > config_.services_per_node_max) {
+      log_.warn("Node '", node.id, "' announces more than ", config_.services_per_node_max,
+                " services: the rest is left out.");
+      break;
+    }
+    auto entry = std::make_unique<ServiceEntry>();
+    entry->node = &node;
+    entry->name = name;
+    const std::string_view given = std::as_const(service)["fullName"].str_or({});
+    entry->full_name = given.empty() ? full_service_name(name, std::as_const(service)["version"],
+                                                         std::as_const(service)["settings"])
+                                     : std::string(given);
+    entry->definition = &service;
+
+    std::size_t actions = 0;
+    for_each_entry(std::as_const(service)["actions"], [&](std::string_view action, const Value& definition) {
+      if (++actions > config_.actions_per_service_max) return;
+      const std::string_view visibility = definition["visibility"].str_or({});
+      if (visibility == "protected" || visibility == "private")
+        return;  // Not for us, whatever the peer says.
+      ActionList& list = action_list(action, definition);
+      const auto same = std::find_if(list.endpoints.begin(), list.endpoints.end(),
+                                     [&node](const auto& endpoint) { return endpoint->node == &node; });
+      ActionEndpoint* endpoint = nullptr;
+      if (same != list.endpoints.end()) {
+        endpoint = same->get();
+      } else {
+        endpoint = list.endpoints.emplace_back(std::make_unique<ActionEndpoint>()).get();
+        endpoint->node = &node;
+      }
+      endpoint->definition = &definition;
+      endpoint->service = entry->full_name;
+      endpoint->generation = generation;
+    });
+    for_each_entry(std::as_const(service)["events"], [&](std::string_view pattern, const Value& definition) {
+      if (++actions > config_.actions_per_service_max) return;
+      const std::string_view own_group = definition["group"].str_or({});
+      EventList& list =
+          event_list(pattern, own_group.empty() ? std::string_view(entry->name) : own_group, definition);
+      const auto same = std::find_if(list.endpoints.begin(), list.endpoints.end(), [&](const auto& endpoint) {
+        return endpoint->node == &node && endpoint->service == entry->full_name;
+      });
+      EventEndpoint* endpoint = nullptr;
+      if (same != list.endpoints.end()) {
+        endpoint = same->get();
+      } else {
+        endpoint = list.endpoints.emplace_back(std::make_unique<EventEndpoint>()).get();
+        endpoint->node = &node;
+        endpoint->service = entry->full_name;
+      }
+      endpoint->definition = &definition;
+      endpoint->generation = generation;
+    });
+    services_.push_back(std::move(entry));
+  }
+  remove_endpoints(node, generation);
+}
+
+void Registry::unregister_node(Node& node) {
+  std::erase_if(services_, [&node](const auto& entry) { return entry->node == &node; });
+  remove_endpoints(node, 0);
+}
+
+void Registry::remove_endpoints(const Node& node, std::uint64_t keep_generation) {
+  const auto is_stale = [&](const auto& endpoint) {
+    return endpoint->node == &node && !endpoint->local && endpoint->generation != keep_generation;
+  };
+  const auto concerns = [&](const auto& endpoint) { return endpoint->node == &node; };
+  for (const auto& list : actions_in_order_) {
+    if (std::none_of(list->endpoints.begin(), list->endpoints.end(), concerns)) continue;
+    std::erase_if(list->endpoints, is_stale);
+    refresh(*list);
+  }
+  bool dropped = false;
+  for (const auto& list : events_) {
+    if (std::none_of(list->endpoints.begin(), list->endpoints.end(), concerns)) continue;
+    std::erase_if(list->endpoints, is_stale);
+    refresh(*list);
+    dropped = dropped || list->endpoints.empty();
+  }
+  if (dropped) {  // Patterns nobody subscribes to any more must not pile up.
+    std::erase_if(events_, [this](const auto& list) {
+      if (!list->endpoints.empty()) return false;
+      events_by_key_.erase(event_key(list->pattern, list->group));
+      return true;
+    });
+    matches_.clear();
+  }
+}
+
+void Registry::register_local(const LocalServiceParts& parts) {
+  auto entry = std::make_unique<ServiceEntry>();
+  entry->node = &nodes_.self();
+  entry->name = (*parts.definition)["name"].str_or({});
+  entry->full_name = parts.full_name;
+  entry->definition = parts.definition;
+  const Value& definitions = (*parts.definition)["actions"];
+  for (const auto& [name, action] : parts.actions) {
+    const Value& definition = definitions[name];
+    ActionList& list = action_list(name, definition);
+    auto endpoint = std::make_unique<ActionEndpoint>();
+    endpoint->node = &nodes_.self();
+    endpoint->local = true;
+    endpoint->definition = &definition;
+    endpoint->service = entry->full_name;
+    endpoint->local_action = action;
+    list.endpoints.push_back(std::move(endpoint));
+    refresh(list);
+  }
+  for (std::size_t i = 0; i < parts.subscriptions.size(); ++i) {
+    const auto& [pattern, group] = parts.patterns_and_groups[i];
+    EventList& list = event_list(pattern, group, *parts.subscription_definitions[i]);
+    auto endpoint = std::make_unique<EventEndpoint>();
+    endpoint->node = &nodes_.self();
+    endpoint->local = true;
+    endpoint->definition = parts.subscription_definitions[i];
+    endpoint->service = parts.full_name;
+    endpoint->subscription = parts.subscriptions[i];
+    list.endpoints.push_back(std::move(endpoint));
+    refresh(list);
+  }
+  services_.push_back(std::move(entry));
+}
+
+void Registry::unregister_local(std::string_view full_name) {
+  const Node& self = nodes_.self();
+  std::erase_if(services_,
+                [&](const auto& entry) { return entry->node == &self && entry->full_name == full_name; });
+  for (const auto& list : actions_in_order_) {
+    const auto removed =
+        std::erase_if(list->endpoints, [&](const auto& e) { return e->local && e->service == full_name; });
+    if (removed > 0) refresh(*list);
+  }
+  for (const auto& list : events_) {
+    const auto removed =
+        std::erase_if(list->endpoints, [&](const auto& e) { return e->local && e->service == full_name; });
+    if (removed > 0) refresh(*list);
+  }
+  std::erase_if(events_, [this](const auto& list) {
+    if (!list->endpoints.empty()) return false;
+    events_by_key_.erase(event_key(list->pattern, list->group));
+    return true;
+  });
+  matches_.clear();
+}
+
+ActionList* Registry::find_action(std::string_view name) {
+  const auto found = actions_.find(name);
+  return found == actions_.end() ? nullptr : found->second;
+}
+
+Result<ActionEndpoint*> Registry::pick(ActionList& list, const Selection& selection) {
+  if (list.available.empty()) return Error::service_not_available(list.name);
+  const bool local_available = list.local != nullptr && list.local->available;
+  if (local_available && (config_.prefer_local || list.name.front() == '$')) return list.local;
+  const Endpoint* chosen =
+      list.available.size() == 1 ? list.available.front() : list.strategy->select(list.available, selection);
+  if (chosen == nullptr) return Error::service_not_available(list.name);
+  return static_cast<ActionEndpoint*>(const_cast<Endpoint*>(chosen));
+}
+
+Result<ActionEndpoint*> Registry::pick_on(std::string_view action, std::string_view node_id) {
+  if (ActionList* list = find_action(action)) {
+    for (const auto& endpoint : list->endpoints) {
+      if (endpoint->node->id == node_id) return endpoint.get();
+    }
+  }
+  return Error::service_not_found(action, node_id);
+}
+
+const std::vector<EventList*>& Registry::match_event(std::string_view event) {
+  if (const auto found = matches_.find(event); found != matches_.end()) return found->second;
+  std::vector<EventList*> matching;
+  for (const auto& list : events_) {
+    if (matches_strict(event, list->pattern)) matching.push_back(list.get());
+  }
+  if (matches_.size() >= kMatchCacheMax) {
+    uncached_match_ = std::move(matching);
+    return uncached_match_;
+  }
+  return matches_.emplace(event, std::move(matching)).first->second;
+}
+
+EventEndpoint* Registry::pick_event(EventList& list, const Selection& selection) {
+  if (list.available.empty()) return nullptr;
+  if (config_.prefer_local) {
+    for (const Endpoint* endpoint : list.available) {
+      if (endpoint->local) return static_cast<EventEndpoint*>(const_cast<Endpoint*>(endpoint));
+    }
+  }
+  const Endpoint* chosen =
+      list.available.size() == 1 ? list.available.front() : list.strategy->select(list.available, selection);
+  return static_cast<EventEndpoint*>(const_cast<Endpoint*>(chosen));
+}
+
+EventEndpoint* Registry::pick_local(EventList& list, const Selection& selection) {
+  std::vector<const Endpoint*> own;
+  for (const Endpoint* endpoint : list.available) {
+    if (endpoint->local) own.push_back(endpoint);
+  }
+  if (own.empty()) return nullptr;
+  const Endpoint* chosen = own.size() == 1 ? own.front() : list.strategy->select(own, selection);
+  return static_cast<EventEndpoint*>(const_cast<Endpoint*>(chosen));
+}
+
+bool Registry::has_service(std::string_view full_name) const {
+  return std::any_of(services_.begin(), services_.end(), [&](const auto& entry) {
+    return entry->full_name == full_name && entry->node->available;
+  });
+}
+
+std::size_t Registry::remote_action_endpoints(const Node& node) const {
+  std::size_t count = 0;
+  for (const auto& list : actions_in_order_) {
+    for (const auto& endpoint : list->endpoints) count += endpoint->node == &node ? 1 : 0;
+  }
+  return count;
+}
+
+void Registry::endpoints_changed() {
+  for (const auto& list : actions_in_order_) list->strategy->on_endpoints_changed();
+  for (const auto& list : events_) list->strategy->on_endpoints_changed();
+}
+
+}  // namespace weft

@@ -1,0 +1,164 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "broker/registry/endpoint.h"
+#include "broker/registry/node_catalog.h"
+#include "broker/strategy/strategy.h"
+#include "lib/base/log.h"
+#include "lib/error/result.h"
+
+namespace weft {
+
+// What the broker runs for a local endpoint; opaque here.
+class LocalAction;
+class LocalSubscription;
+
+struct StringHash {
+  using is_transparent = void;
+  std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
+};
+
+// A service as a node announced it (or as this node offers it).
+struct ServiceEntry {
+  Node* node = nullptr;
+  std::string name;
+  std::string full_name;
+  const Value* definition =
+      nullptr;  // The service object of INFO; lives in the node, or in the local service.
+};
+
+struct ActionEndpoint : Endpoint {
+  const Value* definition = nullptr;  // The action object of INFO.
+  std::string_view service;           // Full name; lives in the definition's owner.
+  std::shared_ptr<LocalAction> local_action;
+};
+
+struct EventEndpoint : Endpoint {
+  const Value* definition = nullptr;
+  std::string service;  // Full name: two versions of a service on one node are two endpoints.
+  std::shared_ptr<LocalSubscription> subscription;
+};
+
+// The endpoints of one action. Stays for ever once the name was seen, so that "not available" and "not found"
+// differ, and pointers to it stay good.
+struct ActionList {
+  std::string name;
+  std::vector<std::unique_ptr<ActionEndpoint>> endpoints;  // In order of registration.
+  std::vector<const Endpoint*> available;                  // What the strategy chooses from.
+  ActionEndpoint* local = nullptr;
+  std::unique_ptr<Strategy> strategy;
+  Duration timeout{-1};     // As the action's definition says; negative: nothing.
+  bool idempotent = false;  // May be tried again when its node was lost.
+};
+
+// The endpoints of one subscription pattern in one group.
+struct EventList {
+  std::string pattern;
+  std::string group;
+  std::vector<std::unique_ptr<EventEndpoint>> endpoints;
+  std::vector<const Endpoint*> available;
+  std::unique_ptr<Strategy> strategy;
+};
+
+struct RegistryConfig {
+  std::string strategy = "RoundRobin";
+  Value strategy_options;
+  bool prefer_local = true;
+  std::size_t services_per_node_max = 2'000;
+  std::size_t actions_per_service_max = 5'000;
+};
+
+// The full local replica of what the mesh offers: services, actions and events of every node.
+//
+// Pure: it is told of service lists coming and going, and answers who offers what. Lists keep the order of
+// registration. Thread: loop thread only.
+class Registry {
+ public:
+  // `strategies` and `random` are borrowed and outlive the registry. The default strategy must be makeable.
+  Registry(NodeCatalog& nodes, RegistryConfig config, const StrategyTable& strategies, Random& random,
+           Logger log);
+  ~Registry();
+
+  [[nodiscard]] NodeCatalog& nodes() { return nodes_; }
+  [[nodiscard]] const NodeCatalog& nodes() const { return nodes_; }
+
+  // Registers the services of `node->services` anew: what is gone is removed, what stayed keeps its place.
+  void register_remote(Node& node);
+  // Removes all that `node` offers.
+  void unregister_node(Node& node);
+
+  // The local side. `definition` is the service object of INFO; it, the actions and subscriptions live until
+  // unregister_local(). Keys of the maps are full action names and patterns as in the definition.
+  struct LocalServiceParts {
+    std::string full_name;
+    const Value* definition = nullptr;
+    std::vector<std::pair<std::string, std::shared_ptr<LocalAction>>> actions;
+    std::vector<std::shared_ptr<LocalSubscription>> subscriptions;
+    std::vector<std::pair<std::string, std::string>> patterns_and_groups;  // One for each subscription.
+    std::vector<const Value*> subscription_definitions;
+  };
+  void register_local(const LocalServiceParts& parts);
+  void unregister_local(std::string_view full_name);
+
+  [[nodiscard]] ActionList* find_action(std::string_view name);
+  // The endpoint for a call, by the rules: not found, not available, internal names local, the only one,
+  // prefer local, the strategy.
+  [[nodiscard]] Result<ActionEndpoint*> pick(ActionList& list, const Selection& selection);
+  // The endpoint of `node`, or service_not_found.
+  [[nodiscard]] Result<ActionEndpoint*> pick_on(std::string_view action, std::string_view node_id);
+
+  // The event lists whose pattern matches, in order of registration. Valid until the registry changes.
+  [[nodiscard]] const std::vector<EventList*>& match_event(std::string_view event);
+  // Picks from an event list as for a call (prefer local, then strategy); nothing if none is available.
+  [[nodiscard]] EventEndpoint* pick_event(EventList& list, const Selection& selection);
+
+  // The same among this node's own subscriptions alone: for an event that another node has balanced.
+  [[nodiscard]] EventEndpoint* pick_local(EventList& list, const Selection& selection);
+  [[nodiscard]] bool prefers_local() const { return config_.prefer_local; }
+
+  [[nodiscard]] bool has_service(std::string_view full_name) const;
+  [[nodiscard]] std::span<const std::unique_ptr<ServiceEntry>> services() const { return services_; }
+  // Visits lists in order of first registration.
+  [[nodiscard]] std::span<const std::unique_ptr<ActionList>> actions() const { return actions_in_order_; }
+  [[nodiscard]] std::span<const std::unique_ptr<EventList>> events() const { return events_; }
+  [[nodiscard]] std::size_t remote_action_endpoints(const Node& node) const;
+
+  // Strategies look again: a node came, went or was updated.
+  void endpoints_changed();
+
+ private:
+  ActionList& action_list(std::string_view name, const Value& definition);
+  EventList& event_list(std::string_view pattern, std::string_view group, const Value& definition);
+  std::unique_ptr<Strategy> make_strategy(const Value& definition, std::string_view what);
+  void remove_endpoints(const Node& node, std::uint64_t keep_generation);
+  void refresh(ActionList& list);
+  void refresh(EventList& list);
+
+  NodeCatalog& nodes_;
+  RegistryConfig config_;
+  const StrategyTable& strategies_;
+  Random& random_;
+  Logger log_;
+
+  std::vector<std::unique_ptr<ServiceEntry>> services_;
+  std::vector<std::unique_ptr<ActionList>> actions_in_order_;
+  std::unordered_map<std::string, ActionList*, StringHash, std::equal_to<>> actions_;
+  std::vector<std::unique_ptr<EventList>> events_;
+  std::unordered_map<std::string, EventList*, StringHash, std::equal_to<>> events_by_key_;
+  std::unordered_map<std::string, std::vector<EventList*>, StringHash, std::equal_to<>> matches_;
+  std::vector<EventList*> uncached_match_;
+  std::uint64_t generation_ = 0;  // Of the last registration: what it did not name is gone.
+};
+
+// v2.users, staging.users or users, by the protocol's rules.
+[[nodiscard]] std::string full_service_name(std::string_view name, const Value& version,
+                                            const Value& settings);
+
+}  // namespace weft

@@ -1,0 +1,217 @@
+#include "broker/transit/transit.h"
+
+#include "lib/protocol/wire_error.h"
+
+namespace weft {
+
+namespace {
+constexpr std::size_t kScratchKeepMax = 256 * 1024;  // One large packet must not cost its memory for ever.
+}
+
+Transit::Transit(Config config, Transporter& transporter, const Serializer& serializer, Handler& handler,
+                 Logger log)
+    : config_(std::move(config)),
+      transporter_(transporter),
+      serializer_(serializer),
+      handler_(handler),
+      log_(std::move(log)) {}
+
+void Transit::start(Transporter::Completion done) {
+  transporter_.start({.node_id = config_.node_id, .name_space = config_.name_space}, *this,
+                     [this, done = std::move(done)](Result<> result) mutable {
+                       connected_ = result.ok();
+                       done(std::move(result));
+                     });
+}
+
+void Transit::stop(Transporter::Completion done) {
+  connected_ = false;
+  transporter_.stop(std::move(done));
+}
+
+template <typename Packet>
+Result<> Transit::encode(const Packet& packet) {
+  if (!connected_) {
+    return Error(
+        ErrorClass::kBrokerDisconnected,
+        "The broker's transporter is disconnected: the packet cannot be sent. Try again when it is back.");
+  }
+  Packet stamped = packet;
+  stamped.sender = config_.node_id;
+  scratch_.clear();
+  return serializer_.encode(stamped, scratch_);
+}
+
+void Transit::trim_scratch() {
+  if (scratch_.capacity() > kScratchKeepMax) scratch_ = Buffer();
+}
+
+Result<> Transit::send_request(std::string_view node, const RequestPacket& packet) {
+  auto sent = encode(packet);
+  if (sent) sent = transporter_.send(node, PacketType::kRequest, scratch_.view(), packet.id);
+  trim_scratch();
+  return sent;
+}
+
+Result<> Transit::send_balanced_request(const RequestPacket& packet) {
+  auto sent = encode(packet);
+  if (sent) sent = transporter_.publish_balanced_request(packet.action, scratch_.view());
+  trim_scratch();
+  return sent;
+}
+
+void Transit::send_response(std::string_view node, const ResponsePacket& packet) {
+  auto sent = encode(packet);
+  if (sent) sent = transporter_.send(node, PacketType::kResponse, scratch_.view());
+  trim_scratch();
+  if (sent || !connected_) return;
+
+  log_.warn("The response to '", node, "' cannot be sent: ", sent.error().message());
+  // Its content is the trouble, or its size: the bare error goes through.
+  ResponsePacket failure;
+  failure.id = packet.id;
+  failure.success = false;
+  failure.data = Payload(Value());
+  failure.error = Payload(error_to_wire(sent.error(), config_.node_id, false));
+  sent = encode(failure);
+  if (sent) sent = transporter_.send(node, PacketType::kResponse, scratch_.view());
+  if (!sent) handler_.on_transit_error(sent.error(), "failedSendResponsePacket");
+}
+
+Result<> Transit::send_event(std::string_view node, const EventPacket& packet) {
+  auto sent = encode(packet);
+  if (sent) sent = transporter_.send(node, PacketType::kEvent, scratch_.view());
+  trim_scratch();
+  return sent;
+}
+
+Result<> Transit::send_balanced_event(std::string_view group, const EventPacket& packet) {
+  auto sent = encode(packet);
+  if (sent) sent = transporter_.publish_balanced_event(group, packet.event, scratch_.view());
+  trim_scratch();
+  return sent;
+}
+
+Result<Buffer> Transit::encode_control(Value body) {
+  if (!body.is_object()) body = Value::object();
+  body.set("ver", kProtocolVersion);
+  body.set("sender", config_.node_id);
+  Buffer bytes;
+  if (auto encoded = serializer_.encode(body, bytes); !encoded) return encoded.error();
+  return bytes;
+}
+
+void Transit::set_greeting(Value hello) {
+  if (auto bytes = encode_control(std::move(hello))) transporter_.set_greeting(bytes->view());
+}
+
+void Transit::learn_address(std::string_view node, const SocketAddress& address) {
+  transporter_.learn_address(node, address);
+}
+
+void Transit::forget_node(std::string_view node) {
+  transporter_.forget_node(node);
+}
+
+SocketAddress Transit::listen_address() const {
+  return transporter_.listen_address();
+}
+
+Result<> Transit::send_control(PacketType type, std::string_view node, Value body) {
+  if (!connected_) return {};  // All but requests, events and pings are silently skipped while away.
+  auto bytes = encode_control(std::move(body));
+  Result<> sent;
+  if (!bytes) {
+    sent = bytes.error();
+  } else if (node.empty()) {
+    sent = transporter_.broadcast(type, bytes->view());
+  } else {
+    sent = transporter_.send(node, type, bytes->view());
+  }
+  if (!sent) {
+    log_.debug("A ", to_string(type), " packet to '", node.empty() ? "all" : node,
+               "' was not sent: ", sent.error().message());
+  }
+  return sent;
+}
+
+bool Transit::accepts(std::string_view ver, std::string_view sender) {
+  if (ver == kProtocolVersion || config_.disable_version_check) return true;
+  const Error mismatch(ErrorClass::kProtocolVersionMismatch,
+                       "Node '" + std::string(sender.substr(0, 200)) + "' speaks protocol version '" +
+                           std::string(ver.substr(0, 20)) + "', this node '5': its packets are dropped.");
+  log_.warn(mismatch.message());
+  handler_.on_transit_error(mismatch, "failedProcessingPacket");
+  return false;
+}
+
+void Transit::drop(const FrameView& frame, const Error& error) {
+  log_.warn("A ", to_string(frame.type), " packet of ", frame.payload.size(),
+            " bytes is dropped: ", error.message());
+  handler_.on_transit_error(error, "failedProcessingPacket");
+}
+
+template <typename Packet>
+void Transit::receive(const FrameView& frame, void (Handler::*deliver)(const Packet&)) {
+  Packet packet;
+  if (auto decoded = serializer_.decode(frame.payload, packet); !decoded) return drop(frame, decoded.error());
+  if (packet.sender.empty()) return drop(frame, Error(ErrorClass::kInvalidPacketData, "It names no sender."));
+  if (!accepts(packet.ver, packet.sender)) return;
+  (handler_.*deliver)(packet);
+}
+
+void Transit::receive_control(const FrameView& frame) {
+  Value body;
+  if (auto decoded = serializer_.decode(frame.payload, body); !decoded) return drop(frame, decoded.error());
+  const Value& read = body;
+  const std::string_view sender = read["sender"].str_or({});
+  if (!body.is_object() || sender.empty()) {
+    return drop(frame, Error(ErrorClass::kInvalidPacketData, "It names no sender."));
+  }
+  const bool is_gossip = frame.type >= PacketType::kGossipHello;
+  if (!is_gossip && !accepts(read["ver"].str_or({}), sender)) return;
+  if (sender == config_.node_id) {
+    // Our own broadcasts come back. An INFO of another process under our name is another matter.
+    if (frame.type == PacketType::kInfo &&
+        read["instanceID"].str_or(config_.instance_id) != config_.instance_id) {
+      handler_.on_duplicate_node(body);
+    }
+    return;
+  }
+  handler_.on_control(frame.type, sender, body, frame.remote_host);
+}
+
+void Transit::on_frame(const FrameView& frame) {
+  switch (frame.type) {
+    case PacketType::kRequest:
+      return receive<RequestPacket>(frame, &Handler::on_request);
+    case PacketType::kResponse:
+      return receive<ResponsePacket>(frame, &Handler::on_response);
+    case PacketType::kEvent:
+      return receive<EventPacket>(frame, &Handler::on_event);
+    default:
+      return receive_control(frame);
+  }
+}
+
+void Transit::on_reconnected() {
+  connected_ = true;
+  handler_.on_transporter_reconnected();
+}
+
+void Transit::on_disconnected(const Error& reason) {
+  connected_ = false;
+  handler_.on_transporter_disconnected(reason);
+}
+
+void Transit::on_node_sighted(std::string_view node, const SocketAddress& address, bool listed) {
+  if (node != config_.node_id) handler_.on_node_sighted(node, address, listed);
+}
+void Transit::on_node_lost(std::string_view node, const Error& reason) {
+  handler_.on_node_lost(node, reason);
+}
+void Transit::on_undelivered(std::string_view node, std::string_view correlation) {
+  handler_.on_undelivered(node, correlation);
+}
+
+}  // namespace weft
