@@ -19,6 +19,11 @@ std::optional<int> take_number(std::string_view& text, std::size_t digits) {
   return number;
 }
 
+// The calendar repeats after so many years and days; std::chrono's own years end at ±32767.
+constexpr int kEraYears = 400;
+constexpr std::int64_t kEraDays = 146'097;
+constexpr std::int64_t kDateMsMax = 8'640'000'000'000'000;  // JavaScript's dates end here.
+
 bool take_char(std::string_view& text, char expected) {
   if (text.empty() || text.front() != expected) return false;
   text.remove_prefix(1);
@@ -29,11 +34,12 @@ bool take_char(std::string_view& text, char expected) {
 
 std::string to_iso_time(Timestamp time) {
   using namespace std::chrono;
-  const sys_time<milliseconds> point{milliseconds(time.ms)};
-  const auto day = floor<days>(point);
-  const year_month_day date(day);
-  const hh_mm_ss clock(point - day);
-  const int year = static_cast<int>(date.year());
+  const milliseconds since_epoch(time.ms);
+  const auto day = floor<days>(since_epoch);
+  const std::int64_t era = day.count() / kEraDays - (day.count() % kEraDays < 0 ? 1 : 0);
+  const year_month_day date(sys_days(days(day.count() - era * kEraDays)));
+  const hh_mm_ss clock(since_epoch - day);
+  const auto year = static_cast<int>(static_cast<int>(date.year()) + era * kEraYears);
   char text[48];
   const char* format = year < 0 || year > 9999 ? "%+07d-%02u-%02uT%02d:%02d:%02d.%03dZ"
                                                : "%04d-%02u-%02uT%02d:%02d:%02d.%03dZ";
@@ -63,15 +69,21 @@ std::string to_utc_text(Timestamp time) {
 
 std::optional<Timestamp> parse_iso_time(std::string_view text) {
   using namespace std::chrono;
-  const auto y = take_number(text, 4);
-  if (!y || !take_char(text, '-')) return std::nullopt;
+  const bool is_negative = !text.empty() && text.front() == '-';
+  const bool is_expanded = is_negative || (!text.empty() && text.front() == '+');
+  if (is_expanded) text.remove_prefix(1);
+  const auto y = take_number(text, is_expanded ? 6 : 4);
+  if (!y || (is_negative && *y == 0) || !take_char(text, '-')) return std::nullopt;
   const auto mo = take_number(text, 2);
   if (!mo || !take_char(text, '-')) return std::nullopt;
   const auto d = take_number(text, 2);
   if (!d) return std::nullopt;
-  const year_month_day date(year(*y), month(static_cast<unsigned>(*mo)), day(static_cast<unsigned>(*d)));
+  const int signed_year = is_negative ? -*y : *y;
+  const int era = signed_year / kEraYears - (signed_year % kEraYears < 0 ? 1 : 0);
+  const year_month_day date(year(signed_year - era * kEraYears), month(static_cast<unsigned>(*mo)),
+                            day(static_cast<unsigned>(*d)));
   if (!date.ok()) return std::nullopt;
-  milliseconds time = sys_days(date).time_since_epoch();
+  milliseconds time = sys_days(date).time_since_epoch() + days(era * kEraDays);
   if (take_char(text, 'T') || take_char(text, ' ')) {
     const auto h = take_number(text, 2);
     if (!h || *h > 24 || !take_char(text, ':')) return std::nullopt;
@@ -102,7 +114,7 @@ std::optional<Timestamp> parse_iso_time(std::string_view text) {
       time -= sign * (hours(*zone_hours) + minutes(*zone_minutes));
     }
   }
-  if (!text.empty()) return std::nullopt;
+  if (!text.empty() || time.count() > kDateMsMax || time.count() < -kDateMsMax) return std::nullopt;
   return Timestamp{time.count()};
 }
 

@@ -16,7 +16,8 @@ namespace weft {
 // JavaScript's Date.toUTCString(): "Tue, 14 Nov 2023 22:13:20 GMT".
 [[nodiscard]] std::string to_utc_text(Timestamp time);
 
-// Reads "YYYY-MM-DD", with optional "THH:MM[:SS[.fraction]]" and zone ("Z" or ±HH:MM; none means UTC).
+// Reads "YYYY-MM-DD" (or ±YYYYYY for the year), with optional "THH:MM[:SS[.fraction]]" and zone ("Z" or
+// ±HH:MM; none means UTC).
 [[nodiscard]] std::optional<Timestamp> parse_iso_time(std::string_view text);
 
 }  // namespace weft

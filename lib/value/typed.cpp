@@ -27,7 +27,11 @@ std::string describe(const Token& token) {
     case Token::Kind::kString: {
       constexpr std::size_t kShownMax =
           64;  // The violation goes back to the peer: no point in echoing megabytes.
-      return std::string(token.text.substr(0, kShownMax)) + (token.text.size() > kShownMax ? "…" : "");
+      if (token.text.size() <= kShownMax) return std::string(token.text);
+      std::size_t shown = kShownMax;
+      while (shown > 0 && (static_cast<unsigned char>(token.text[shown]) & 0xc0) == 0x80)
+        --shown;  // Whole characters.
+      return std::string(token.text.substr(0, shown)) + "…";
     }
     case Token::Kind::kBinary:
       return "binary";

@@ -1,20 +1,11 @@
 // Every message of the recordings, read and written.
 
-#include <doctest/doctest.h>
-
-#include <array>
-
-#include "lib/protocol/serializer.h"
-#include "tests/support/vectors.h"
+#include "tests/unit/lib/protocol/codec_support.h"
 #include "tests/unit/lib/protocol/packet_value.h"
 
 namespace weft::test {
 
 namespace {
-
-std::unique_ptr<Serializer> serializer(std::string_view name) {
-  return std::move(make_serializer(name)).value();
-}
 
 constexpr std::size_t kFrameHeaderBytes = 6;
 
@@ -44,7 +35,7 @@ std::vector<Recorded> recorded(std::string_view serializer) {
 
 template <typename Packet>
 void check_packet(const Recorded& message) {
-  const auto own = serializer(message.serializer);
+  const auto own = serializer_of(message.serializer);
   Packet packet;
   const auto decoded = own->decode(message.bytes.view(), packet);
   REQUIRE_MESSAGE(decoded.ok(), decoded.error().to_string());
@@ -57,8 +48,8 @@ void check_packet(const Recorded& message) {
   if constexpr (requires { trees.params; }) {
     if (!packet.params.is_absent()) trees.params = packet.params.value();
   }
-  const auto reader = serializer(message.serializer);
-  const auto writer = serializer(message.serializer);
+  const auto reader = serializer_of(message.serializer);
+  const auto writer = serializer_of(message.serializer);
   for (const Packet* source : {&packet, &trees}) {
     for (const Serializer* by : {own.get(), writer.get()}) {
       Buffer bytes;
@@ -84,7 +75,7 @@ void check_recordings(std::string_view name, std::size_t count) {
     } else if (message.packet == "EVENT") {
       check_packet<EventPacket>(message);
     }
-    const auto own = serializer(name);
+    const auto own = serializer_of(name);
     Value tree;
     const auto decoded = own->decode(message.bytes.view(), tree);
     REQUIRE_MESSAGE(decoded.ok(), decoded.error().to_string());

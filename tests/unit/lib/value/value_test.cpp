@@ -143,6 +143,16 @@ TEST_SUITE("value") {
       REQUIRE(parsed);
       CHECK(parsed->ms == ms);
     }
+    for (const std::int64_t ms :
+         {8'640'000'000'000'000, -8'640'000'000'000'000, -62'198'755'200'000, -62'167'219'200'001}) {
+      const auto parsed = parse_iso_time(to_iso_time({ms}));
+      REQUIRE(parsed);
+      CHECK(parsed->ms == ms);
+    }
+    CHECK(to_iso_time({8'640'000'000'000'000}) == "+275760-09-13T00:00:00.000Z");
+    CHECK(to_iso_time({-62'198'755'200'000}) == "-000001-01-01T00:00:00.000Z");
+    CHECK_FALSE(parse_iso_time("+275760-09-13T00:00:00.001Z"));
+    CHECK_FALSE(parse_iso_time("-000000-01-01"));
     CHECK(parse_iso_time("2023-11-14T23:13:20+01:00")->ms == 1700000000000);
     CHECK_FALSE(parse_iso_time("2023-13-14"));
     CHECK_FALSE(parse_iso_time("2023-11-14T22:13:20.123Zx"));
