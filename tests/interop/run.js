@@ -24,7 +24,7 @@ const USAGE = `usage: run.js --modules DIR (--weft-as-js | --runner FILE --fixtu
   --keep-logs          keeps the logs of a run without failures`;
 
 // A run that takes longer hangs.
-const RUN_MS = 8 * 60 * 1000;
+const RUN_MS = 20 * 60 * 1000;
 // A complete run has at least so many checks, or something is not being tested.
 const CHECKS_MIN = 120;
 

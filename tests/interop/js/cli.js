@@ -9,12 +9,12 @@ const { brokerOptions } = require("./options");
 
 const COMMANDS = {
   ping: async (broker, [nodeID]) => {
-    const pong = await broker.ping(nodeID, 2000);
+    const pong = await broker.ping(nodeID, 5000);
     if (!pong) throw new Error(`no answer from ${nodeID}`);
     return pong;
   },
   call: async (broker, [action, params]) => {
-    await broker.waitForServices(action.split(".").slice(0, -1).join("."), 8000, 50);
+    await broker.waitForServices(action.split(".").slice(0, -1).join("."), 20000, 50);
     return broker.call(action, params && JSON.parse(params));
   },
   nodes: async (broker) => broker.call("$node.list"),
@@ -36,7 +36,7 @@ async function main() {
   const broker = new ServiceBroker(await brokerOptions(env));
   await broker.start();
   const others = () => broker.registry.nodes.list({ onlyAvailable: true }).length > 1;
-  await until("another node", others, { ms: 8000 });
+  await until("another node", others, { ms: 20000 });
   console.log(JSON.stringify(await COMMANDS[command](broker, rest)));
   await broker.stop();
 }

@@ -50,19 +50,19 @@ class Child {
   }
 
   // SIGTERM, and SIGKILL for one that does not listen.
-  async end(ms = 5000) {
+  async end(ms = 10000) {
     this.signal("SIGTERM");
     try {
       return await this.waitExit(ms);
     } catch {
       this.signal("SIGKILL");
-      return this.waitExit(5000);
+      return this.waitExit(10000);
     }
   }
 
   async kill() {
     this.signal("SIGKILL");
-    return this.waitExit(5000);
+    return this.waitExit(10000);
   }
 }
 

@@ -7,7 +7,7 @@ const fs = require("node:fs");
 const { Mesh } = require("./mesh");
 const { until, within } = require("./wait");
 
-const CHECK_MS = 20000;
+const CHECK_MS = 60000;
 
 const tail = (file) => fs.readFileSync(file, "utf8").split("\n").slice(-12).join("\n");
 
@@ -127,7 +127,7 @@ class Context {
       await until(`${count} events in sum`, async () => {
         seen = await this.seen(ids);
         return sum() >= count;
-      }, { ms: 5000 });
+      });
     } catch (err) {
       throw new Error(`${err.message}; seen: ${JSON.stringify(seen)}`);
     }

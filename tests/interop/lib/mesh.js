@@ -47,7 +47,7 @@ class ProcessNode {
 
   terminate() {
     this.child.signal("SIGTERM");
-    return this.child.waitExit(8000);
+    return this.child.waitExit(20000);
   }
 
   kill() {
@@ -125,7 +125,7 @@ class Mesh {
       }
     });
     this.brokers.push(broker);
-    await within(10000, `start of broker ${id}`, broker.start());
+    await within(30000, `start of broker ${id}`, broker.start());
     return broker;
   }
 
@@ -137,7 +137,7 @@ class Mesh {
 
   // Waits until `broker` can call `echo` on each of `ids`, and each of them sees all the others
   // and `broker`.
-  async converge(broker, ids = [...this.nodes.keys()], { ms = 20000 } = {}) {
+  async converge(broker, ids = [...this.nodes.keys()], { ms = 60000 } = {}) {
     const wanted = [...ids, broker.nodeID];
     for (const id of ids) {
       await until(`${broker.nodeID} to see ${id}`, () => {
@@ -163,7 +163,7 @@ class Mesh {
   }
 
   async stop() {
-    const brokers = this.brokers.map((broker) => within(8000, `stop of ${broker.nodeID}`, broker.stop()));
+    const brokers = this.brokers.map((broker) => within(20000, `stop of ${broker.nodeID}`, broker.stop()));
     await Promise.allSettled(brokers);
     await Promise.all([...this.nodes.values()].map((node) => node.child.kill()));
   }
@@ -181,13 +181,13 @@ function servicesSeenBy(broker, id) {
   return broker.call(
     "echo.relay",
     { action: "$node.services", params: { grouping: false, onlyAvailable: true } },
-    { nodeID: id, timeout: 2000 }
+    { nodeID: id, timeout: 5000 }
   );
 }
 
 // The $node.list row of `other` as node `id` sees it; nothing when unknown.
 async function nodeSeenBy(broker, id, other) {
-  const rows = await broker.call("echo.relay", { action: "$node.list", params: {} }, { nodeID: id, timeout: 2000 });
+  const rows = await broker.call("echo.relay", { action: "$node.list", params: {} }, { nodeID: id, timeout: 5000 });
   return rows.find((row) => row.id === other);
 }
 

@@ -78,7 +78,7 @@ class RawPeer {
   }
 
   // The first packet of `type` that fits `accept`, already here or within `ms`.
-  next(type, accept = () => true, ms = 5000) {
+  next(type, accept = () => true, ms = 20000) {
     const fits = (packet) => packet.type === type && accept(packet.fields);
     const here = this.packets.find(fits);
     if (here) return Promise.resolve(here);
@@ -178,7 +178,7 @@ class TcpPeer extends RawPeer {
     // Queued before anything else can be: the first frame of a connection is the HELLO.
     const hello = { ver: "5", sender: this.id, host: "127.0.0.1", port: this.port };
     socket.write(encodeFrame("GOSSIP_HELLO", this.codec.encode(hello)));
-    await within(3000, `connection to ${target}`, new Promise((resolve, reject) => {
+    await within(10000, `connection to ${target}`, new Promise((resolve, reject) => {
       socket.once("connect", resolve);
       socket.once("error", reject);
     }));

@@ -1,6 +1,9 @@
 "use strict";
 
 // Waiting, always with an end: for a promise or for a condition that has no event to await.
+//
+// The ends are far out: what they bound takes well under a second on an idle machine, but tens of
+// seconds when all its cores are busy with something else.
 
 // Rejects when `promise` has not settled within `ms`.
 function within(ms, what, promise) {
@@ -13,7 +16,7 @@ function within(ms, what, promise) {
 
 // Asks `probe` again and again until it returns something truthy, and returns that.
 // A throwing probe counts as "not yet"; what it threw is part of the final error.
-async function until(what, probe, { ms = 10000, every = 25 } = {}) {
+async function until(what, probe, { ms = 20000, every = 25 } = {}) {
   const deadline = Date.now() + ms;
   let last = "";
   for (;;) {

@@ -102,7 +102,7 @@ async function run(t) {
 
   await t.check("a worker that starts now gets the calls", async () => {
     t.mesh.nodes.get("w2").start();
-    await until("w2 to serve", () => serves(t.ctl, "echo", "w2"), { ms: 10000 });
+    await until("w2 to serve", () => serves(t.ctl, "echo", "w2"));
     assert.deepEqual(await tally(4, () => t.call("echo.whoami")), { w2: 4 });
   });
 }

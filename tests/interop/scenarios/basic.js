@@ -53,7 +53,7 @@ module.exports = {
       for (const id of WORKERS) {
         await t.call("echo.emit", { event: "probe.note", payload: id }, { nodeID: id });
       }
-      await until("three notes", () => t.ctl.probe.notes.length >= 3, { ms: 5000 });
+      await until("three notes", () => t.ctl.probe.notes.length >= 3);
       assert.deepEqual(t.ctl.probe.notes.map((note) => note.params).sort(), [...WORKERS].sort());
       for (const note of t.ctl.probe.notes) assert.equal(note.sender, note.params);
     });

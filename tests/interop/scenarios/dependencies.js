@@ -41,7 +41,7 @@ async function run(t) {
   t.mesh.start("w1", "weft");
 
   await t.check("it starts when the weft node appears", async () => {
-    await until("needy to start", () => started, { ms: 15000 });
+    await until("needy to start", () => started);
     assert.equal(serves(t.ctl, "echo", "w1"), true);
     assert.equal(await t.call("needy.hi"), "at last");
   });
@@ -52,7 +52,7 @@ async function run(t) {
 
   await t.checkIf("w1", "control.wait", "waiting in weft for a service that never comes ends in its time", async () => {
     const failure = await t.failure(
-      t.call("control.wait", { services: ["provider"], timeout: 300 }, { nodeID: "w1", timeout: 5000 })
+      t.call("control.wait", { services: ["provider"], timeout: 300 }, { nodeID: "w1", timeout: 20000 })
     );
     assert.equal(failure.code, 500);
     assert.equal(failure.type, "WAITFOR_SERVICES");
@@ -62,15 +62,15 @@ async function run(t) {
   await t.checkIf("w1", "control.create", "a weft service that needs a Moleculer service waits for it", async () => {
     await t.call("control.create", { name: "waiter", reply: "served", dependencies: ["provider"] }, { nodeID: "w1" });
     // Nothing of it may be seen while its dependency is missing.
-    await t.failure(t.call("control.wait", { services: ["provider"], timeout: 300 }, { nodeID: "w1", timeout: 5000 }));
+    await t.failure(t.call("control.wait", { services: ["provider"], timeout: 300 }, { nodeID: "w1", timeout: 20000 }));
     assert.equal(serves(t.ctl, "waiter", "w1"), false);
     t.ctl.createService({ name: "provider", actions: { hi: () => 1 } });
-    await until("waiter to appear", () => serves(t.ctl, "waiter", "w1"), { ms: 10000 });
+    await until("waiter to appear", () => serves(t.ctl, "waiter", "w1"));
     assert.equal(await t.call("waiter.hi"), "served");
   });
 
   await t.checkIf("w1", "control.wait", "waiting in weft for what is there ends at once", async () => {
-    const result = await t.call("control.wait", { services: ["provider", "echo"], timeout: 3000 }, { nodeID: "w1" });
+    const result = await t.call("control.wait", { services: ["provider", "echo"], timeout: 10000 }, { nodeID: "w1" });
     assert.deepEqual([...result.services].sort(), ["echo", "provider"]);
     assert.ok(result.statuses.every((status) => status.available === true));
   });

@@ -64,7 +64,7 @@ module.exports = {
     });
 
     await t.check("waitForServices in Moleculer resolves for a service of weft", async () => {
-      const { statuses } = await t.ctl.waitForServices(["echo"], 3000, 50);
+      const { statuses } = await t.ctl.waitForServices(["echo"], 10000, 50);
       assert.deepEqual(statuses, [{ name: "echo", available: true }]);
     });
   }

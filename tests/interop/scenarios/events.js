@@ -23,7 +23,7 @@ module.exports = {
 
     // Waits for the driver's own event handlers to have run `count` times.
     const notes = async (count) => {
-      await until(`${count} notes`, () => probe.notes.length >= count, { ms: 5000 });
+      await until(`${count} notes`, () => probe.notes.length >= count);
       return probe.notes;
     };
 

@@ -63,7 +63,7 @@ async function run(t) {
 
   await t.check("a service of one namespace is not found from the other", async () => {
     t.ctl.createService({ name: "private", actions: { hi: () => 1 } });
-    await t.ctl.waitForServices("private", 3000, 50);
+    await t.ctl.waitForServices("private", 10000, 50);
     const order = { action: "private.hi" };
     const failure = await t.failure(t.otherCtl.call("echo.relay", order, { nodeID: "w1" }));
     assert.equal(failure.type, "SERVICE_NOT_FOUND");

@@ -59,8 +59,8 @@ async function run(t) {
   await t.check("a weft node that comes later is found too", async () => {
     t.mesh.ids.push("w9");
     t.mesh.start("w9", "weft");
-    await until("ctl to see w9", () => serves(t.ctl, "echo", "w9"), { ms: 12000 });
+    await until("ctl to see w9", () => serves(t.ctl, "echo", "w9"), { ms: 30000 });
     const call = () => t.via("w1", "echo.whoami", {}, { nodeID: "w9", timeout: 1000 });
-    assert.equal((await until("w1 to see w9", call, { ms: 12000 })).nodeID, "w9");
+    assert.equal((await until("w1 to see w9", call, { ms: 30000 })).nodeID, "w9");
   });
 }

@@ -39,7 +39,7 @@ module.exports = {
       await peer.announce();
       peer.serve("oldie.four", () => ({ ver: "4", data: "heard" }));
       peer.serve("oldie.five", () => ({ data: "heard" }));
-      await until("w1 to know old", () => t.via("w1", "oldie.five", {}, { timeout: 500 }));
+      await until("w1 to know old", () => t.via("w1", "oldie.five", {}, { timeout: 1000 }));
       await checks(t, peer);
     } finally {
       await peer.close();
@@ -66,7 +66,7 @@ async function checks(t, peer) {
     const failure = await t.failure(t.via("w1", "oldie.four", {}, { timeout: 300 }));
     assert.equal(failure.name, "RequestTimeoutError");
     assert.equal(failure.data.action, "oldie.four");
-    assert.equal(await t.via("w1", "oldie.five", {}, { timeout: 3000 }), "heard");
+    assert.equal(await t.via("w1", "oldie.five", {}, { timeout: 10000 }), "heard");
   });
 
   await t.check("EVENT of version 4 is dropped by weft", async () => {

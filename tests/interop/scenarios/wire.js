@@ -63,7 +63,7 @@ module.exports = {
       await peer.announce();
       peer.serve("raw.act", (request) => ({ data: { got: request.params } }));
       peer.serve("raw.bare", () => ({ meta: undefined, headers: undefined, data: undefined }));
-      await until("w1 to know raw", () => t.via("w1", "raw.act", {}, { timeout: 500 }));
+      await until("w1 to know raw", () => t.via("w1", "raw.act", {}, { timeout: 1000 }));
       await until("ctl to know raw", () => serves(t.ctl, "raw", "raw"));
       await checks(t, peer);
     } finally {
@@ -145,7 +145,7 @@ async function checks(t, peer) {
   });
 
   await t.check("a RES with the barest fields is taken by weft", async () => {
-    const result = await t.via("w1", "raw.bare", {}, { timeout: 3000 });
+    const result = await t.via("w1", "raw.bare", {}, { timeout: 10000 });
     assert.ok(result === undefined || result === null);
   });
 
