@@ -2,10 +2,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "lib/base/buffer.h"
@@ -71,10 +71,6 @@ class PeerPool {
     int failures = 0;  // In a row.
     Instant dial_after{};
   };
-  struct Hash {
-    using is_transparent = void;
-    std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
-  };
 
   [[nodiscard]] Peer* find(std::string_view node);
   [[nodiscard]] Result<> wait_for_greeting(Peer& peer, BytesView header, BytesView payload);
@@ -91,7 +87,7 @@ class PeerPool {
   Owner& owner_;
   const PeerPoolOptions options_;
   Buffer greeting_;
-  std::unordered_map<std::string, Peer, Hash, std::equal_to<>> peers_;
+  std::map<std::string, Peer, std::less<>> peers_;
   std::vector<std::unique_ptr<Connection>> retired_;  // Writing out their last bytes.
   std::size_t connection_count_ = 0;                  // Without the retired ones.
   std::uint64_t uses_ = 0;
