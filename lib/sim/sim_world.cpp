@@ -1,5 +1,6 @@
 #include "lib/sim/sim_world.h"
 
+#include <bit>
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -77,15 +78,25 @@ void SimWorld::show(std::string_view who, std::string_view what) {
 }
 
 void SimWorld::mix(BytesView bytes) {
-  std::uint64_t word = 0;
-  std::size_t at = 0;
-  for (; at + sizeof(word) <= bytes.size(); at += sizeof(word)) {
+  const auto word_at = [&bytes](std::size_t at) {
+    std::uint64_t word = 0;
     std::memcpy(&word, bytes.data() + at, sizeof(word));
-    mix(word);
+    return word;
+  };
+  std::size_t at = 0;
+  if (bytes.size() >= 32) {  // Four rows at once: one row of multiplications would wait for each of its own.
+    std::uint64_t rows[4] = {1, 2, 3, 4};
+    for (; at + 32 <= bytes.size(); at += 32) {
+      for (std::size_t row = 0; row < 4; ++row) {
+        rows[row] = (std::rotl(rows[row], 29) ^ word_at(at + row * 8)) * 0x9e3779b97f4a7c15ULL;
+      }
+    }
+    for (const std::uint64_t row : rows) mix(row);
   }
-  word = bytes.size() - at;
-  for (; at < bytes.size(); ++at) word = (word << 8) | static_cast<unsigned char>(bytes[at]);
-  mix(word);
+  for (; at + 8 <= bytes.size(); at += 8) mix(word_at(at));
+  std::uint64_t rest = bytes.size();
+  for (; at < bytes.size(); ++at) rest = (rest << 8) | static_cast<unsigned char>(bytes[at]);
+  mix(rest);
 }
 
 }  // namespace weft
