@@ -1,0 +1,81 @@
+#include "tools/runner/module_loader.h"
+
+#include <dlfcn.h>
+
+#include <exception>
+#include <filesystem>
+#include <string_view>
+
+#include "weft/module.h"
+
+namespace weft::runner {
+
+namespace {
+
+class Collector final : public ServiceSink {
+ public:
+  void add_service(std::shared_ptr<Service> service) override { services.push_back(std::move(service)); }
+  std::vector<std::shared_ptr<Service>> services;
+};
+
+Error load_error(const std::string& path, const std::string& what) {
+  return Error(ErrorClass::kBase, "Service module '" + path + "': " + what, "SERVICE_LOAD_ERROR");
+}
+
+std::string difference(std::string_view what, std::string_view module, std::string_view own) {
+  return "it was built with " + std::string(what) + " " + std::string(module) + ", weft-runner with " +
+         std::string(own) + ". Build it again against this weft.";
+}
+
+}  // namespace
+
+Result<std::vector<std::shared_ptr<Service>>> load_module(const std::string& path) {
+  std::error_code failed;
+  const std::filesystem::path absolute = std::filesystem::absolute(path, failed);
+  if (failed || !std::filesystem::is_regular_file(absolute, failed))
+    return load_error(path, "there is no such file.");
+  void* handle = nullptr;
+  try {
+    handle = ::dlopen(absolute.c_str(), RTLD_NOW | RTLD_LOCAL);
+  } catch (...) {  // A static object of the module threw.
+    return load_error(
+        path, "it threw while it was loaded: " + Error::from_exception(std::current_exception()).message());
+  }
+  if (handle == nullptr) {
+    const char* reason = ::dlerror();
+    return load_error(
+        path, "it cannot be loaded: " + std::string(reason != nullptr ? reason : "unknown reason") + ".");
+  }
+  using Entry = const ModuleDescriptor* (*)();
+  const auto entry = reinterpret_cast<Entry>(::dlsym(handle, "weft_module_v1"));
+  if (entry == nullptr)
+    return load_error(path, "it has no weft_module_v1: does one of its files say WEFT_MODULE(…)?");
+
+  const ModuleDescriptor* descriptor = entry();
+  if (descriptor == nullptr) return load_error(path, "its weft_module_v1 gives nothing.");
+  if (descriptor->abi != kModuleAbi) {
+    return load_error(path,
+                      difference("module ABI", std::to_string(descriptor->abi), std::to_string(kModuleAbi)));
+  }
+  if (descriptor->size != sizeof(ModuleDescriptor))
+    return load_error(path, "its descriptor has a wrong size. Build it again.");
+  if (std::string_view(descriptor->compiler) != WEFT_COMPILER_) {
+    return load_error(path, difference("compiler", descriptor->compiler, WEFT_COMPILER_));
+  }
+  if (std::string_view(descriptor->stdlib) != WEFT_STDLIB_) {
+    return load_error(path, difference("standard library", descriptor->stdlib, WEFT_STDLIB_));
+  }
+  if (std::string_view(descriptor->weft_version) != WEFT_VERSION) {
+    return load_error(path, difference("weft", descriptor->weft_version, WEFT_VERSION));
+  }
+  Collector collector;
+  try {
+    descriptor->register_services(&collector);
+  } catch (...) {
+    return load_error(
+        path, "its WEFT_MODULE threw: " + Error::from_exception(std::current_exception()).to_string());
+  }
+  return std::move(collector.services);
+}
+
+}  // namespace weft::runner
