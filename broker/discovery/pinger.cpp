@@ -36,6 +36,7 @@ std::optional<Pong> Pinger::on_pong(std::string_view sender, const Value& body) 
   const double now = static_cast<double>(loop_.wall_ms());
   Pong pong;
   pong.node_id = sender;
+  pong.id = body["id"].str_or({});
   pong.elapsed_ms = now - body["time"].f64();
   pong.time_diff_ms = std::round(now - body["arrived"].f64() - pong.elapsed_ms / 2);
   if (const auto waiting = waiting_.find(body["id"].str_or({})); waiting != waiting_.end()) {

@@ -145,8 +145,8 @@ void EventEngine::emit(Delivery& delivery, std::span<const std::string_view> gro
   }
   for (const auto& subscription : local) run(subscription, delivery);
   for (auto& [node_id, entry] : remote) {
-    const EventPacket packet =
-        packet_of(delivery, Payload(std::move(entry.second)), false, parts_.broker.make_id());
+    const std::string id = parts_.broker.make_id();  // The packet holds a view.
+    const EventPacket packet = packet_of(delivery, Payload(std::move(entry.second)), false, id);
     if (auto sent = parts_.sender->send_event(node_id, packet); !sent) {
       parts_.log.warn("Event '", delivery.event, "' was not sent to '", node_id,
                       "': ", sent.error().message());

@@ -53,6 +53,12 @@ Result<> set_from_text(Settings& settings, std::string_view path, std::string_vi
   return first;
 }
 
+bool is_option(std::string_view path) {
+  const auto table = option_table();
+  return std::any_of(table.begin(), table.end(),
+                     [path](const OptionSpec& spec) { return spec.path == path; });
+}
+
 }  // namespace
 
 std::string path_of_variable(std::string_view name) {
@@ -76,7 +82,8 @@ std::string path_of_variable(std::string_view name) {
   return path == "nodeId" ? "nodeID" : path;
 }
 
-Result<> apply_environment(Settings& settings, std::span<const std::string> entries) {
+Result<std::vector<std::string>> apply_environment(Settings& settings, std::span<const std::string> entries) {
+  std::vector<std::string> warnings;
   for (const std::string& entry : entries) {
     const std::size_t equals = entry.find('=');
     if (equals == std::string::npos || equals + 1 == entry.size()) continue;
@@ -85,15 +92,20 @@ Result<> apply_environment(Settings& settings, std::span<const std::string> entr
     for (const std::string_view prefix : {"WEFT_", "MOL_"}) {
       if (!name.starts_with(prefix)) continue;
       const std::string path = path_of_variable(std::string_view(name).substr(prefix.size()));
-      if (auto set = set_from_text(settings, path, text, name); !set) return set;
+      if (!is_option(path)) {
+        warnings.push_back("Environment variable " + name + " names no option ('" + path +
+                           "'). See weft-runner --help-options for all there are.");
+      } else if (auto set = set_from_text(settings, path, text, name); !set) {
+        return set.error();
+      }
     }
     for (const OptionSpec& spec : option_table()) {
       if (name != spec.env && name != upper_path(spec.path)) continue;
-      if (auto set = set_from_text(settings, spec.path, text, name); !set) return set;
+      if (auto set = set_from_text(settings, spec.path, text, name); !set) return set.error();
       break;
     }
   }
-  return {};
+  return warnings;
 }
 
 }  // namespace weft::runner

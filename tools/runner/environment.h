@@ -3,6 +3,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tools/runner/option_table.h"
 
@@ -17,7 +18,8 @@ namespace weft::runner {
 //    unknown one is an error.
 // true and false in any case are booleans, what looks like a decimal number is a number where the option
 // takes one.
-[[nodiscard]] Result<> apply_environment(Settings& settings, std::span<const std::string> entries);
+[[nodiscard]] Result<std::vector<std::string>> apply_environment(Settings& settings,
+                                                                 std::span<const std::string> entries);
 
 // REGISTRY__PREFER_LOCAL → registry.preferLocal.
 [[nodiscard]] std::string path_of_variable(std::string_view name_without_prefix);

@@ -48,7 +48,9 @@ Result<Settings> gather(const std::string& config, int instances, bool silent) {
     if (!tree) return tree.error();
     if (auto applied = apply_config(settings, *tree, **file); !applied) return applied.error();
   }
-  if (auto applied = apply_environment(settings, environment()); !applied) return applied.error();
+  const auto warnings = apply_environment(settings, environment());
+  if (!warnings) return warnings.error();
+  for (const std::string& warning : *warnings) std::fprintf(stderr, "weft-runner: %s\n", warning.c_str());
   if (instances > 0) settings.instances = instances;
   if (silent) settings.app.log_level = LogLevel::kOff;
   return settings;
@@ -82,7 +84,8 @@ int main(int argc, char** argv) {
 
   auto settings = gather(config, instances, silent);
   if (!settings) return fail(settings.error());
-  const ServiceSelection selection = select_services(arguments, (*settings).services, (*settings).service_dir, mask);
+  const ServiceSelection selection =
+      select_services(arguments, (*settings).services, (*settings).service_dir, mask);
   for (const std::string& warning : selection.warnings)
     std::fprintf(stderr, "weft-runner: %s\n", warning.c_str());
   if ((*settings).instances == 1) return run_worker(std::move(*settings), selection.files);

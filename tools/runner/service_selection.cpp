@@ -90,7 +90,7 @@ bool matches_glob(std::string_view path, std::string_view glob) {
 }
 
 ServiceSelection select_services(std::span<const std::string> arguments, const std::string& services,
-                          const std::string& service_dir, const std::string& mask) {
+                                 const std::string& service_dir, const std::string& mask) {
   const fs::path base = service_dir.empty() ? fs::path(".") : fs::path(service_dir);
   std::vector<std::pair<std::string, fs::path>> patterns;
   if (!services.empty()) {

@@ -17,8 +17,9 @@ struct ServiceSelection {
 // it a given `service_dir` is loaded whole, besides the arguments. Each pattern is a file, a folder (searched
 // by `mask`, "**/*.so"), a name without extension (".so", also with "lib" in front, is added), or a glob; "!"
 // in front removes what it matches.
-[[nodiscard]] ServiceSelection select_services(std::span<const std::string> arguments, const std::string& services,
-                                        const std::string& service_dir, const std::string& mask);
+[[nodiscard]] ServiceSelection select_services(std::span<const std::string> arguments,
+                                               const std::string& services, const std::string& service_dir,
+                                               const std::string& mask);
 
 // A file path against a glob: '*' and '?' stay within a folder, "**" does not.
 [[nodiscard]] bool matches_glob(std::string_view path, std::string_view glob);
