@@ -96,8 +96,18 @@ BrokerCore::BrokerCore(Broker& broker, const Runtime& world, BrokerOptions given
           options.registry.nodes_max, log.with_module("gossip")});
     }
   }
-  calls = std::make_unique<CallEngine>(CallEngine::Parts{broker_, runtime.loop, runtime.random, *registry,
-                                                         *dispatcher, transit.get(), options, log});
+  if (transit != nullptr && transporter->traits().is_bus) {
+    canary = std::make_unique<Canary>(runtime.loop, [this](std::string_view node) { transit->probe(node); });
+  }
+  calls = std::make_unique<CallEngine>(CallEngine::Parts{.broker = broker_,
+                                                         .loop = runtime.loop,
+                                                         .random = runtime.random,
+                                                         .registry = *registry,
+                                                         .dispatcher = *dispatcher,
+                                                         .sender = transit.get(),
+                                                         .options = options,
+                                                         .log = log,
+                                                         .canary = canary.get()});
   events = std::make_unique<EventEngine>(EventEngine::Parts{broker_, runtime.loop, *registry, *dispatcher,
                                                             transit.get(), *local_bus,
                                                             options.disable_balancer, log});

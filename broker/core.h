@@ -50,6 +50,7 @@ class BrokerCore final : public Transit::Handler, public Membership::Listener {
   std::unique_ptr<Registry> registry;
   std::unique_ptr<Transit> transit;  // Null without a transporter.
   std::unique_ptr<Dispatcher> dispatcher;
+  std::unique_ptr<Canary> canary;  // Over a bus alone.
   std::unique_ptr<CallEngine> calls;
   std::shared_ptr<LocalBus> local_bus = std::make_shared<LocalBus>();
   std::unique_ptr<EventEngine> events;

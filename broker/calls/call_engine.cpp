@@ -225,6 +225,10 @@ void CallEngine::send_remote(CallRecord& call, Node* node, Duration timeout) {
   const Result<> sent = node != nullptr ? parts_.sender->send_request(node_id, packet)
                                         : parts_.sender->send_balanced_request(packet);
   if (!sent) return end_attempt(call, sent.error());
+  if (parts_.canary != nullptr && node != nullptr) {
+    parts_.canary->on_request_sent(node_id);
+    call.watched_ = true;
+  }
   if (call.request_id_.empty()) call.request_id_.assign(id, sizeof id);  // Further tries keep it.
   arm_timer(call, timeout);
 }
@@ -244,6 +248,7 @@ void CallEngine::drop_request(CallRecord& call) {
   if (call.timer_ != 0) parts_.loop.cancel(std::exchange(call.timer_, 0));
   if (!call.slot_) return;
   pending_.remove(*call.slot_);
+  if (std::exchange(call.watched_, false)) parts_.canary->on_request_ended(call.node_id_);
   call.slot_.reset();
   call.node_ = nullptr;
   call.release();
@@ -293,6 +298,7 @@ void CallEngine::finish(CallRecord& call, Result<Payload> result) {
 }
 
 bool CallEngine::on_response(const ResponsePacket& packet) {
+  if (parts_.canary != nullptr) parts_.canary->on_heard(packet.sender);
   CallRecord* call = pending_.find(packet.id);
   if (call == nullptr) return false;
   if (!packet.meta.is_empty_object()) {

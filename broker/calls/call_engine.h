@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "broker/call.h"
+#include "broker/calls/canary.h"
 #include "broker/calls/pending_requests.h"
 #include "broker/calls/retry.h"
 #include "broker/context.h"
@@ -65,6 +66,7 @@ class CallRecord final : public detail::CallState {
   std::optional<std::uint32_t> slot_;  // Its place among the pending requests.
   Node* node_ = nullptr;               // That it waits for; null in balanced mode.
   std::string node_id_;
+  bool watched_ = false;  // The canary counts it.
 };
 
 // Makes calls: picks an endpoint, runs the action here or sends a request, and ends the call with a result,
@@ -82,6 +84,7 @@ class CallEngine {
     RequestSender* sender;  // Null without a transporter.
     const BrokerOptions& options;
     Logger log;
+    Canary* canary = nullptr;  // Over a bus.
   };
   explicit CallEngine(Parts parts);
   ~CallEngine();

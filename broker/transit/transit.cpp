@@ -101,6 +101,14 @@ Result<Buffer> Transit::encode_control(Value body) {
   return bytes;
 }
 
+void Transit::probe(std::string_view node) {
+  if (!connected_) return;
+  // What a node of any kind drops without a word: a pong in its own name.
+  Value pong{{"ver", kProtocolVersion}, {"sender", node}, {"id", "canary"}, {"time", 0}, {"arrived", 0}};
+  Buffer bytes;
+  if (serializer_.encode(pong, bytes)) transporter_.probe(node, bytes.view());
+}
+
 void Transit::set_greeting(Value hello) {
   if (auto bytes = encode_control(std::move(hello))) transporter_.set_greeting(bytes->view());
 }

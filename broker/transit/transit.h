@@ -72,6 +72,8 @@ class Transit final : public RequestSender,
   [[nodiscard]] Result<> send_balanced_event(std::string_view group, const EventPacket& packet) override;
   // `body` gets ver and sender. An empty node means all.
   Result<> send_control(PacketType type, std::string_view node, Value body) override;
+  // Asks the bus whether anybody is there under that name.
+  void probe(std::string_view node);
 
   void set_greeting(Value hello) override;
   void learn_address(std::string_view node, const SocketAddress& address) override;

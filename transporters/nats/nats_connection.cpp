@@ -142,8 +142,10 @@ struct NatsConnection::HotSubscription {
   natsSubscription* subscription;
   std::string subject;
   std::string queue;
-  PacketType type;
-  bool is_ending = false;  // Told to end; what was under way still comes.
+  PacketType type;  // Of all its messages; or, with type_at, what each one's subject says.
+  std::size_t type_at = 0;
+  std::vector<PacketType> ordered;  // Not ours: another subscription has them.
+  bool is_ending = false;           // Told to end; what was under way still comes.
   bool is_ended = false;
 };
 
@@ -364,21 +366,38 @@ Result<> NatsConnection::publish(const char* subject, const char* reply, BytesVi
   return {};
 }
 
-Result<> NatsConnection::subscribe_hot(const std::string& subject, const std::string& queue,
-                                       PacketType type) {
-  natsSubscription* created = nullptr;
+Result<> NatsConnection::add_hot(const std::string& subject, const std::string& queue, HotSubscription made) {
   const natsStatus status =
-      queue.empty()
-          ? natsConnection_SubscribeSync(&created, library_->connection, subject.c_str())
-          : natsConnection_QueueSubscribeSync(&created, library_->connection, subject.c_str(), queue.c_str());
+      queue.empty() ? natsConnection_SubscribeSync(&made.subscription, library_->connection, subject.c_str())
+                    : natsConnection_QueueSubscribeSync(&made.subscription, library_->connection,
+                                                        subject.c_str(), queue.c_str());
   if (status != NATS_OK) {
     return disconnected("Subscribing to " + subject + " failed (" + last_error_text(status) + ").");
   }
-  hot_.push_back(std::make_unique<HotSubscription>(HotSubscription{created, subject, queue, type}));
-  library_->subscriptions.push_back(created);
+  made.subject = subject;
+  made.queue = queue;
+  library_->subscriptions.push_back(made.subscription);
   // A read is drained at once: limits would only lose messages.
-  natsSubscription_SetPendingLimits(created, -1, -1);
+  natsSubscription_SetPendingLimits(made.subscription, -1, -1);
+  hot_.push_back(std::make_unique<HotSubscription>(std::move(made)));
   return {};
+}
+
+Result<> NatsConnection::subscribe_hot(const std::string& subject, const std::string& queue,
+                                       PacketType type) {
+  return add_hot(subject, queue,
+                 {.subscription = nullptr, .subject = {}, .queue = {}, .type = type, .ordered = {}});
+}
+
+Result<> NatsConnection::subscribe_hot_types(const std::string& subject, std::size_t type_at,
+                                             std::span<const PacketType> ordered) {
+  return add_hot(subject, {},
+                 {.subscription = nullptr,
+                  .subject = {},
+                  .queue = {},
+                  .type = PacketType::kPong,
+                  .type_at = type_at,
+                  .ordered = {ordered.begin(), ordered.end()}});
 }
 
 Result<> NatsConnection::subscribe_ordered(const std::string& subject, PacketType type) {
@@ -483,10 +502,19 @@ bool NatsConnection::drain_one(HotSubscription& from, std::uint64_t& expected) {
     }
     const MessagePtr message(received);
     if (expected > 0) --expected;
+    PacketType type = from.type;
+    if (from.type_at > 0) {
+      std::string_view token = natsMsg_GetSubject(received);
+      token = token.substr(std::min(from.type_at, token.size()));
+      const auto named = packet_type_from(token.substr(0, token.find('.')));
+      if (!named || std::find(from.ordered.begin(), from.ordered.end(), *named) != from.ordered.end())
+        continue;
+      type = *named;
+    }
     message_.clear();
     if (message_.capacity() > kIdleBufferBytesMax) message_ = Buffer();
     message_.append({natsMsg_GetData(received), static_cast<std::size_t>(natsMsg_GetDataLength(received))});
-    handler_.on_message(from.type, message_.view());
+    handler_.on_message(type, message_.view());
     if (life->connection == nullptr) return false;
   }
 }

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -74,6 +75,11 @@ class NatsConnection final : private Poller::Handler {
 
   // Empty queue: no queue group.
   [[nodiscard]] Result<> subscribe_hot(const std::string& subject, const std::string& queue, PacketType type);
+  // One subscription for all types whose token stands at `type_at` of the subject, where `subject` has its
+  // '*': their messages keep the order in which the server sent them. Messages of `ordered` types are left to
+  // those.
+  [[nodiscard]] Result<> subscribe_hot_types(const std::string& subject, std::size_t type_at,
+                                             std::span<const PacketType> ordered);
   [[nodiscard]] Result<> subscribe_ordered(const std::string& subject, PacketType type);
   [[nodiscard]] Result<> subscribe_inbox(const std::string& subject);
   // Ends a hot subscription. What the server has sent us by then is still handed over.
@@ -106,6 +112,7 @@ class NatsConnection final : private Poller::Handler {
   void on_writable() override;
   void drain_hot();
   // False when an upcall destroyed this.
+  Result<> add_hot(const std::string& subject, const std::string& queue, HotSubscription made);
   bool drain_one(HotSubscription& subscription, std::uint64_t& expected);
   void forget_ended();
   void read_mailbox();

@@ -28,6 +28,10 @@ const char* NatsSubjects::targeted(PacketType type, std::string_view node) {
   return subject.c_str();
 }
 
+std::string NatsSubjects::any_targeted(std::string_view node) const {
+  return prefix_ + ".*." + std::string(node);
+}
+
 const char* NatsSubjects::broadcast(PacketType type) const {
   return broadcast_[static_cast<std::size_t>(type)].c_str();
 }

@@ -20,6 +20,8 @@ class NatsSubjects {
 
   // MOL.<TYPE>.<node>; null when `node` cannot be part of a subject. Valid until the next call.
   [[nodiscard]] const char* targeted(PacketType type, std::string_view node);
+  // MOL.*.<node>: every type at once. `node` must be able to be part of a subject.
+  [[nodiscard]] std::string any_targeted(std::string_view node) const;
   // MOL.<TYPE>.
   [[nodiscard]] const char* broadcast(PacketType type) const;
   // MOL.REQB.<action>, MOL.EVENTB.<group>.<event>; null as above. Valid until the next call.

@@ -14,10 +14,8 @@ constexpr Duration kFlushWaitMax = std::chrono::milliseconds(1000);  // Of stop(
 constexpr Duration kStopWaitMax = std::chrono::milliseconds(1700);
 constexpr std::size_t kEarlyBytesMax = 4UL << 20;
 
-// The hot subjects, drained with each read, and the rest, whose order among each other matters: an INFO says
-// something else behind a DISCONNECT than before it.
-constexpr std::array kHotTargeted = {PacketType::kRequest, PacketType::kResponse, PacketType::kEvent,
-                                     PacketType::kPing, PacketType::kPong};
+// Whose order among each other matters, over all of their subjects: an INFO says something else behind a
+// DISCONNECT than before it. The other targeted ones share one subscription and are drained with each read.
 constexpr std::array kOrderedTargeted = {PacketType::kDiscover, PacketType::kInfo};
 constexpr std::array kOrderedBroadcast = {PacketType::kDiscover, PacketType::kInfo, PacketType::kDisconnect,
                                           PacketType::kHeartbeat};
@@ -172,8 +170,9 @@ Result<> NatsTransporter::subscribe_all() {
   if (outcome.ok()) {
     outcome = connection_->subscribe_hot(subjects_->broadcast(PacketType::kPing), {}, PacketType::kPing);
   }
-  for (const PacketType type : kHotTargeted) {
-    if (outcome.ok()) outcome = connection_->subscribe_hot(subjects_->targeted(type, me), {}, type);
+  if (outcome.ok()) {
+    const std::string any = subjects_->any_targeted(me);
+    outcome = connection_->subscribe_hot_types(any, any.find('*'), kOrderedTargeted);
   }
   for (const Balanced& one : balanced_) {
     if (outcome.ok()) outcome = connection_->subscribe_hot(one.subject, one.queue, one.type);
