@@ -332,7 +332,8 @@ TEST_SUITE("shard strategy") {
                                         {"Latency", {}},
                                         {"Shard", {{"shardKey", "key"}}},
                                         {"Shard", {{"shardKey", "number"}}}}) {
-      CAPTURE(name);
+      const std::string strategy_name = name;
+      CAPTURE(strategy_name);
       const auto strategy = make_strategy(name, options, random);
       const Payload meta;
       (void)strategy->select(endpoints.list(), {params, meta});
