@@ -5,6 +5,7 @@
 #include "broker/discovery/bus_discovery.h"
 #include "broker/discovery/gossip_discovery.h"
 #include "broker/services/node_service.h"
+#include "broker/strategy/latency.h"
 #include "lib/base/config.h"
 
 namespace weft {
@@ -50,6 +51,7 @@ BrokerCore::BrokerCore(Broker& broker, const Runtime& world, BrokerOptions given
       nodes(options.node_id, make_uuid(world.random)),
       transporter(std::move(carrier)),
       broker_(broker) {
+  offer_latency_strategy();
   for (const auto& [name, factory] : options.strategies) strategies.add(name, factory);
   if (auto made =
           strategies.make(options.registry.strategy, options.registry.strategy_options, runtime.random);
@@ -137,6 +139,29 @@ void BrokerCore::publish(std::string_view event, Value payload) {
   broker_.broadcast_local(event, Params(std::move(payload)));
 }
 
+// The first Latency strategy that is made, for whatever action, starts the measuring.
+void BrokerCore::offer_latency_strategy() {
+  strategies.add("Latency", [this](const StrategyContext& context) -> Result<std::unique_ptr<Strategy>> {
+    const auto read = read_latency_options(context.options);
+    if (!read) return read.error();
+    if (latency == nullptr) {
+      latency = std::make_unique<LatencyMonitor>(
+          nodes,
+          LatencySettings{.collect_count = (*read).collect_count, .ping_interval = (*read).ping_interval},
+          runtime.random, runtime.loop.now());
+      latency_timer_.set(runtime.loop, latency->next_tick(), [this] { measure_latency(); });
+    }
+    return std::unique_ptr<Strategy>(std::make_unique<LatencyStrategy>(*read, context.random));
+  });
+}
+
+void BrokerCore::measure_latency() {
+  const std::vector<std::string> due = latency->tick(runtime.loop.now());
+  latency_timer_.set(runtime.loop, latency->next_tick(), [this] { measure_latency(); });
+  if (pinger == nullptr || !transit->connected()) return;
+  for (const std::string& node : due) pinger->probe(node, make_uuid(runtime.random));
+}
+
 // ---- start and stop ----
 
 Task<void> BrokerCore::connect() {
@@ -199,6 +224,7 @@ Task<void> BrokerCore::stop() {
   phase_ = Phase::kStopping;
   started = false;
   announce_timer_.cancel();
+  latency_timer_.cancel();
   const bool online = transit != nullptr && transit->connected();
   if (online) {
     // Peers stop choosing this node; what is still on its way here is served.
@@ -345,6 +371,7 @@ void BrokerCore::on_control(PacketType type, std::string_view sender, const Valu
   if (type == PacketType::kPing) return pinger->on_ping(sender, body);
   if (type == PacketType::kPong) {
     if (const auto pong = pinger->on_pong(sender, body)) {
+      if (latency != nullptr) latency->on_pong(pong->node_id, from_ms(pong->elapsed_ms));
       publish("$node.pong", Value{{"nodeID", pong->node_id},
                                   {"elapsedTime", pong->elapsed_ms},
                                   {"timeDiff", pong->time_diff_ms},
@@ -424,6 +451,10 @@ Value node_payload(const Node& node) {
 }  // namespace
 
 void BrokerCore::on_node_connected(const Node& node, bool reconnected) {
+  if (latency != nullptr) {
+    latency->on_node_connected(node.id, runtime.loop.now());
+    latency_timer_.set(runtime.loop, latency->next_tick(), [this] { measure_latency(); });
+  }
   publish("$node.connected", Value{{"node", node_payload(node)}, {"reconnected", reconnected}});
 }
 

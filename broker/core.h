@@ -7,6 +7,7 @@
 
 #include "broker/broker.h"
 #include "broker/calls/call_engine.h"
+#include "broker/discovery/latency_monitor.h"
 #include "broker/discovery/membership.h"
 #include "broker/discovery/pinger.h"
 #include "broker/dispatch/dispatcher.h"
@@ -59,7 +60,8 @@ class BrokerCore final : public Transit::Handler, public Membership::Listener {
   std::unique_ptr<Membership> membership;
   std::unique_ptr<Discovery> discovery;
   std::unique_ptr<Pinger> pinger;
-  Signal registry_changed;  // Wakes those who wait for services.
+  std::unique_ptr<LatencyMonitor> latency;  // Once a Latency strategy was made.
+  Signal registry_changed;                  // Wakes those who wait for services.
   bool started = false;
 
  private:
@@ -84,6 +86,8 @@ class BrokerCore final : public Transit::Handler, public Membership::Listener {
   void on_remote_services_changed() override;
 
   Task<void> connect();
+  void offer_latency_strategy();
+  void measure_latency();
   void on_local_services_changed();
   void announce_soon();
   void announce_now();
@@ -104,6 +108,7 @@ class BrokerCore final : public Transit::Handler, public Membership::Listener {
   Signal idle_;
   Signal connected_;
   Timer announce_timer_;
+  Timer latency_timer_;
   Instant last_announce_{};
   Instant joined_at_{};
   Instant last_duplicate_answer_{};

@@ -69,7 +69,11 @@ void GossipDiscovery::on_node_lost(std::string_view id) {
 }
 
 void GossipDiscovery::tick() {
-  if (const int cpu = parts_.system.cpu_percent(); cpu >= 0) gossip_.local_cpu(cpu);
+  // The load since the last reading: read too often, it says nothing.
+  if (parts_.loop.now() - last_cpu_reading_ >= parts_.options.period) {
+    last_cpu_reading_ = parts_.loop.now();
+    if (const int cpu = parts_.system.cpu_percent(); cpu >= 0) gossip_.local_cpu(cpu);
+  }
   gossip_.tick(parts_.loop.now());
   carry_out();
 }

@@ -41,6 +41,7 @@ class GossipDiscovery final : public Discovery {
   Parts parts_;
   Gossip gossip_;
   Timer timer_;
+  Instant last_cpu_reading_{};
   bool stopped_ = false;
 };
 

@@ -29,9 +29,16 @@ class Pinger {
   std::optional<Pong> on_pong(std::string_view sender, const Value& body);
 
  private:
+  struct Sent {
+    Instant at;
+    bool awaited;  // By a ping(), which forgets it; others are forgotten when they are old.
+    std::optional<Pong> answer;
+  };
+  void forget_old();
+
   EventLoop& loop_;
   ControlSender& sender_;
-  std::map<std::string, std::optional<Pong>, std::less<>> waiting_;  // By id.
+  std::map<std::string, Sent, std::less<>> sent_;  // By id.
   Signal answered_;
 };
 
