@@ -91,6 +91,7 @@ void App::start() {
   if (!failed) return outcome.get();
   parts_->runtime.stop();
   parts_->thread.join();
+  parts_->runtime.take_over();
   outcome.get();
 }
 
@@ -101,6 +102,7 @@ void App::stop() {
                  [this](const std::exception_ptr&) { parts_->runtime.stop(); });
   });
   parts_->thread.join();
+  parts_->runtime.take_over();  // What it made is destroyed here.
 }
 
 void App::run_on_loop(std::function<Task<void>(Broker&)> work) {

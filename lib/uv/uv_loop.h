@@ -31,9 +31,10 @@ class TurnEndFlush {
 //
 // A turn is: wait; what sockets, timers and other threads brought; deferred callbacks; writes.
 //
-// Thread: belongs to the thread that made it until run() is called on another one. Only post(), stop() and
-// is_current() may be called from elsewhere. Sockets made on it must be gone before it is destroyed.
-// Destroying it destroys all waiting callbacks unrun and waits for blocking work that is already running.
+// Thread: belongs to the thread that made it, then to the one that called run() or take_over() last. Only
+// post(), stop() and is_current() may be called from elsewhere. Sockets made on it must be gone before it is
+// destroyed. Destroying it destroys all waiting callbacks unrun and waits for blocking work that is already
+// running.
 class UvLoop final : public EventLoop {
  public:
   UvLoop();
@@ -46,6 +47,8 @@ class UvLoop final : public EventLoop {
   // Makes run() return after the present turn. A stop while the loop does not run ends the next run() at
   // once.
   void stop();
+  // Makes the loop this thread's, once run() has returned on the other one: to destroy it, or to run it here.
+  void take_over() { thread_ = std::this_thread::get_id(); }
 
   [[nodiscard]] Instant now() const override;
   [[nodiscard]] std::int64_t wall_ms() const override;

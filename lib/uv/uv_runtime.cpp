@@ -83,6 +83,10 @@ void UvRuntime::stop() {
   parts_->loop.stop();
 }
 
+void UvRuntime::take_over() {
+  parts_->loop.take_over();
+}
+
 int UvRuntime::run_until_signal(UniqueFunction<void(int signal)> on_signal) {
   SignalWatch watch{.loop = parts_->loop, .on_signal = std::move(on_signal)};
   std::array<HandlePtr<uv_signal_t>, 2> handles;

@@ -29,6 +29,8 @@ class UvRuntime {
   // Takes turns until stop().
   void run();
   void stop();
+  // Once run() has returned on another thread: makes this thread the one that may destroy what uses it.
+  void take_over();
 
   // As run(), and meanwhile SIGINT and SIGTERM are ours: the first calls `on_signal` (which sees to it that
   // stop() is called in the end; without one it is called at once), the second stops without waiting.

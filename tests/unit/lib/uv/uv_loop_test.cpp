@@ -169,6 +169,23 @@ TEST_SUITE("uv loop") {
     CHECK(world.loop.is_current());
   }
 
+  TEST_CASE("a loop that ran on another thread may be taken over and destroyed here") {
+    UvLoop loop;
+    bool ran = false;
+    std::thread runner([&] {
+      loop.post([&] {
+        ran = true;
+        loop.stop();
+      });
+      loop.run();
+    });
+    runner.join();
+    CHECK(ran);
+    CHECK_FALSE(loop.is_current());
+    loop.take_over();
+    CHECK(loop.is_current());
+  }
+
   TEST_CASE("destroying the loop destroys what waits without running it") {
     auto token = std::make_shared<int>(0);
     int ran = 0;
