@@ -14,11 +14,12 @@ namespace weft {
 // The fields of the hot packets and the rules for reading them, shared by the serializers.
 //
 // Fields is the serializer's way through one map:
-//   bool next(std::string_view& key)    the next key; false at the end and when the message is malformed
-//   const Token* scalar()               the field's value if it is a scalar (nothing was consumed otherwise)
-//   Token::Kind shape()                 what the field's value is, without consuming it: kBeginObject,
-//                                       kBeginArray, kNull; kString for any other scalar
-//   Payload slice()                     the field's value, undecoded
+//   bool next(FieldId& field)      the next key; false at the end and when the message is malformed
+//   const Token* scalar()          the field's value, consumed; null when it is no scalar, or malformed
+//   Token::Kind shape()            what the field's value is, without consuming it: kBeginObject,
+//   kBeginArray,
+//                                  kNull; kString for any other scalar
+//   void slice(Payload& out)       the field's value, undecoded
 //   void skip()
 // Text of scalars is stable until the next message. A field of an unexpected type counts as absent; so does
 // null, unless null means something. The last of several fields with one name wins.
@@ -146,10 +147,26 @@ int read_level(Fields& in) {
 
 // A field that is of use in one shape only.
 template <typename Fields>
-Payload read_shaped(Fields& in, Token::Kind shape) {
-  if (in.shape() == shape) return in.slice();
+void read_shaped(Fields& in, Token::Kind shape, Payload& out) {
+  if (in.shape() == shape) return in.slice(out);
+  out.clear();
   in.skip();
-  return {};
+}
+
+// What REQ and EVENT have in common, as if nothing had been there. Field by field: assigning a new packet
+// costs as much as reading it.
+template <typename Packet>
+void clear_context(Packet& out) {
+  out.ver = {};
+  out.sender = {};
+  out.id = {};
+  out.meta.clear();
+  out.headers.clear();
+  out.level = 1;
+  out.tracing.reset();
+  out.parent_id = {};
+  out.request_id = {};
+  out.caller = {};
 }
 
 // The readers below return what is wrong beyond the message's form, or null. They stop early when the message
@@ -157,14 +174,18 @@ Payload read_shaped(Fields& in, Token::Kind shape) {
 
 template <typename Fields>
 const char* read_packet(Fields& in, RequestPacket& out) {
-  out = RequestPacket();
-  out.ver = {};
+  clear_context(out);
+  out.action = {};
+  out.params.clear();
+  out.timeout_ms.reset();
   out.has_stream = false;
+  out.stream = false;
+  out.seq.reset();
   bool has_id = false;
   bool has_action = false;
-  std::string_view key;
-  while (in.next(key)) {
-    switch (field_id(key)) {
+  FieldId field = FieldId::kOther;
+  while (in.next(field)) {
+    switch (field) {
       case FieldId::kId:
         has_id = read_text(in, out.id);
         break;
@@ -172,13 +193,13 @@ const char* read_packet(Fields& in, RequestPacket& out) {
         has_action = read_text(in, out.action);
         break;
       case FieldId::kParams:
-        out.params = in.slice();
+        in.slice(out.params);
         break;
       case FieldId::kMeta:
-        out.meta = read_shaped(in, Token::Kind::kBeginObject);
+        read_shaped(in, Token::Kind::kBeginObject, out.meta);
         break;
       case FieldId::kHeaders:
-        out.headers = read_shaped(in, Token::Kind::kBeginObject);
+        read_shaped(in, Token::Kind::kBeginObject, out.headers);
         break;
       case FieldId::kTimeout:
         out.timeout_ms = read_number(in);
@@ -225,13 +246,21 @@ const char* read_packet(Fields& in, RequestPacket& out) {
 
 template <typename Fields>
 const char* read_packet(Fields& in, ResponsePacket& out) {
-  out = ResponsePacket();
   out.ver = {};
+  out.sender = {};
+  out.id = {};
   out.success = false;
+  out.data.clear();
+  out.error.clear();
+  out.meta.clear();
+  out.headers.clear();
+  out.headers_null = false;
+  out.stream.reset();
+  out.seq.reset();
   bool has_id = false;
-  std::string_view key;
-  while (in.next(key)) {
-    switch (field_id(key)) {
+  FieldId field = FieldId::kOther;
+  while (in.next(field)) {
+    switch (field) {
       case FieldId::kId:
         has_id = read_text(in, out.id);
         break;
@@ -239,17 +268,17 @@ const char* read_packet(Fields& in, ResponsePacket& out) {
         out.success = read_bool(in).value_or(false);
         break;
       case FieldId::kData:
-        out.data = in.slice();
+        in.slice(out.data);
         break;
       case FieldId::kError:
-        out.error = read_shaped(in, Token::Kind::kBeginObject);
+        read_shaped(in, Token::Kind::kBeginObject, out.error);
         break;
       case FieldId::kMeta:
-        out.meta = read_shaped(in, Token::Kind::kBeginObject);
+        read_shaped(in, Token::Kind::kBeginObject, out.meta);
         break;
       case FieldId::kHeaders:
         out.headers_null = in.shape() == Token::Kind::kNull;
-        out.headers = read_shaped(in, Token::Kind::kBeginObject);
+        read_shaped(in, Token::Kind::kBeginObject, out.headers);
         break;
       case FieldId::kStream:
         out.stream = read_bool(in);
@@ -273,12 +302,15 @@ const char* read_packet(Fields& in, ResponsePacket& out) {
 
 template <typename Fields>
 const char* read_packet(Fields& in, EventPacket& out) {
-  out = EventPacket();
-  out.ver = {};
+  clear_context(out);
+  out.event = {};
+  out.data.clear();
+  out.groups.clear();
+  out.broadcast = false;
   bool has_event = false;
-  std::string_view key;
-  while (in.next(key)) {
-    switch (field_id(key)) {
+  FieldId field = FieldId::kOther;
+  while (in.next(field)) {
+    switch (field) {
       case FieldId::kId:
         (void)read_text(in, out.id);
         break;
@@ -286,19 +318,19 @@ const char* read_packet(Fields& in, EventPacket& out) {
         has_event = read_text(in, out.event);
         break;
       case FieldId::kData:
-        out.data = in.slice();
+        in.slice(out.data);
         break;
       case FieldId::kGroups:
-        out.groups = read_shaped(in, Token::Kind::kBeginArray);
+        read_shaped(in, Token::Kind::kBeginArray, out.groups);
         break;
       case FieldId::kBroadcast:
         out.broadcast = read_bool(in).value_or(false);
         break;
       case FieldId::kMeta:
-        out.meta = read_shaped(in, Token::Kind::kBeginObject);
+        read_shaped(in, Token::Kind::kBeginObject, out.meta);
         break;
       case FieldId::kHeaders:
-        out.headers = read_shaped(in, Token::Kind::kBeginObject);
+        read_shaped(in, Token::Kind::kBeginObject, out.headers);
         break;
       case FieldId::kLevel:
         out.level = read_level(in);

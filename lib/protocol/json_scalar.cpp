@@ -95,15 +95,8 @@ bool read_hex(std::string_view text, std::size_t at, std::uint32_t& unit) {
 
 }  // namespace
 
-bool read_json_string(std::string_view quoted, std::string_view& out, std::string& scratch) {
-  if (quoted.size() < 2 || quoted.back() != '"') return false;
-  const std::string_view raw = quoted.substr(1, quoted.size() - 2);
+bool unescape_json(std::string_view raw, std::string& scratch) {
   std::size_t escape = raw.find('\\');
-  if (escape == std::string_view::npos) {
-    out = raw;
-    return true;
-  }
-  const std::size_t begin = scratch.size();
   std::size_t at = 0;
   while (escape != std::string_view::npos) {
     scratch.append(raw, at, escape - at);
@@ -149,7 +142,6 @@ bool read_json_string(std::string_view quoted, std::string_view& out, std::strin
     escape = raw.find('\\', at);
   }
   scratch.append(raw, at);
-  out = std::string_view(scratch).substr(begin);
   return true;
 }
 

@@ -19,13 +19,20 @@ class JsonFields {
 
   [[nodiscard]] const char* failure() const { return failure_; }
 
-  bool next(std::string_view& key) {
+  bool next(FieldId& field) {
     if (failure_ != nullptr) return false;
     if (cursor_.take('}')) return cursor_.at_end() ? false : fail("something follows the packet");
     if (!is_first_ && !cursor_.take(',')) return fail("a comma or } was expected");
     is_first_ = false;
     if (cursor_.peek() != '"') return fail("a key was expected");
-    if (!read_string(cursor_.take_scalar(), key)) return fail("a key is malformed");
+    const std::string_view quoted = cursor_.take_scalar();
+    if (quoted.size() < 2) return fail("a key is malformed");
+    field = field_id(quoted.substr(1, quoted.size() - 2));
+    if (field == FieldId::kOther) {  // Or a name with escapes.
+      std::string_view key;
+      if (!read_string(quoted, key)) return fail("a key is malformed");
+      field = field_id(key);
+    }
     return cursor_.take(':') || fail("a colon was expected");
   }
 
@@ -58,13 +65,13 @@ class JsonFields {
     return &token_;
   }
 
-  Payload slice() {
+  void slice(Payload& out) {
     BytesView value;
-    if (!cursor_.take_value(value)) {
+    if (cursor_.take_value(value)) {
+      out.set_slice(serializer_, value);
+    } else {
       (void)fail("a field is malformed or nested too deeply");
-      return {};
     }
-    return Payload::slice(serializer_, value);
   }
 
   void skip() {
@@ -78,10 +85,11 @@ class JsonFields {
     return false;
   }
   bool read_string(std::string_view quoted, std::string_view& out) {
+    if (quoted.size() < 2 || quoted.back() != '"') return false;
+    out = quoted.substr(1, quoted.size() - 2);
+    if (!has_json_escape(out)) return true;
     // Text without its escapes is never longer: with this room, no text moves when another is added.
-    if (scratch_.capacity() < message_bytes_ && quoted.find('\\') != std::string_view::npos) {
-      scratch_.reserve(message_bytes_);
-    }
+    scratch_.reserve(message_bytes_);
     return read_json_string(quoted, out, scratch_);
   }
 

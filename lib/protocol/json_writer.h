@@ -52,7 +52,7 @@ class JsonWriter final : public ValueWriter {
   void open(char bracket, std::size_t count);
   void close(char bracket);
   void quote(std::string_view text);
-  void quote_slowly(std::string_view text, std::size_t clean);
+  void quote_slowly(std::string_view text);
 
   Buffer& out_;
   const char* failure_ = nullptr;

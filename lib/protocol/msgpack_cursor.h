@@ -31,7 +31,22 @@ class MsgpackCursor {
 
   // Reads the next scalar, or the head of the next container: then `count` is how many items or members it
   // has. A container that claims more than the bytes left could hold is refused here. Text is not checked.
-  [[nodiscard]] bool take(Token& out, std::uint32_t& count);
+  [[nodiscard]] bool take(Token& out, std::uint32_t& count) {
+    if (at_ == end_) return fail(kTruncated);
+    const auto head = static_cast<std::uint8_t>(*at_++);
+    if (head < 0x80 || head >= 0xe0) {
+      out.kind = Token::Kind::kInt;
+      out.integer = static_cast<std::int8_t>(head);
+      return true;
+    }
+    if (head >= 0xc0) return take_long(head, out, count);
+    if (head >= 0xa0) {
+      out.kind = Token::Kind::kString;
+      return take_bytes(head & 0x1fU, out.text);
+    }
+    return take_container(out, head < 0x90 ? Token::Kind::kBeginObject : Token::Kind::kBeginArray,
+                          head & 0x0fU, count);
+  }
   // Reads a key. Binary keys are text; integers are written out into `scratch`; other kinds are refused.
   [[nodiscard]] bool take_key(std::string_view& key, std::string& scratch);
   // Passes over one value. Of scalars only the length is looked at.
@@ -42,14 +57,30 @@ class MsgpackCursor {
     failure_ = why;
     return false;
   }
-  [[nodiscard]] bool take_bytes(std::size_t size, std::string_view& bytes);
+  [[nodiscard]] bool take_bytes(std::size_t size, std::string_view& bytes) {
+    if (size > static_cast<std::size_t>(end_ - at_)) return fail(kTruncated);
+    bytes = {at_, size};
+    at_ += size;
+    return true;
+  }
+  // A value whose first byte is not its length or number as well.
+  [[nodiscard]] bool take_long(std::uint8_t head, Token& out, std::uint32_t& count);
   template <typename Number>
   [[nodiscard]] bool take_number(Number& number);
   template <typename Length>
   [[nodiscard]] bool take_run(Token& out, Token::Kind kind);
   [[nodiscard]] bool take_container(Token& out, Token::Kind kind, std::uint32_t count_read,
-                                    std::uint32_t& count);
+                                    std::uint32_t& count) {
+    const std::uint64_t bytes_min =
+        kind == Token::Kind::kBeginObject ? std::uint64_t{count_read} * 2 : count_read;
+    if (bytes_min > static_cast<std::uint64_t>(end_ - at_)) return fail(kTruncated);
+    out.kind = kind;
+    count = count_read;
+    return true;
+  }
   [[nodiscard]] bool take_extension(Token& out, std::size_t size);
+
+  static constexpr const char* kTruncated = "the bytes end inside a value";
 
   const char* at_ = nullptr;
   const char* end_ = nullptr;

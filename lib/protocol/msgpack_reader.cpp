@@ -11,18 +11,19 @@ namespace weft {
 
 namespace {
 
-constexpr const char* kTruncated = "the bytes end inside a value";
 constexpr const char* kTooDeep = "nested too deeply";
 
 template <typename Unsigned>
 Unsigned from_big_endian(Unsigned number) {
-  if constexpr (std::endian::native == std::endian::big || sizeof number == 1) return number;
-  Unsigned swapped = 0;
-  for (std::size_t i = 0; i < sizeof number; ++i) {
-    swapped = static_cast<Unsigned>(swapped << 8 | (number & 0xff));
-    number = static_cast<Unsigned>(number >> 4 >> 4);
+  if constexpr (std::endian::native == std::endian::big || sizeof number == 1) {
+    return number;
+  } else if constexpr (sizeof number == 2) {
+    return __builtin_bswap16(number);
+  } else if constexpr (sizeof number == 4) {
+    return __builtin_bswap32(number);
+  } else {
+    return __builtin_bswap64(number);
   }
-  return swapped;
 }
 
 // Sets the milliseconds of a point in time; false when they do not fit.
@@ -46,13 +47,6 @@ void set_unsigned(Token& out, std::uint64_t number) {
 
 }  // namespace
 
-bool MsgpackCursor::take_bytes(std::size_t size, std::string_view& bytes) {
-  if (size > static_cast<std::size_t>(end_ - at_)) return fail(kTruncated);
-  bytes = {at_, size};
-  at_ += size;
-  return true;
-}
-
 template <typename Number>
 bool MsgpackCursor::take_number(Number& number) {
   if (sizeof number > static_cast<std::size_t>(end_ - at_)) return fail(kTruncated);
@@ -69,16 +63,6 @@ bool MsgpackCursor::take_run(Token& out, Token::Kind kind) {
   Length size = 0;
   out.kind = kind;
   return take_number(size) && take_bytes(size, out.text);
-}
-
-bool MsgpackCursor::take_container(Token& out, Token::Kind kind, std::uint32_t count_read,
-                                   std::uint32_t& count) {
-  const std::uint64_t bytes_min =
-      kind == Token::Kind::kBeginObject ? std::uint64_t{count_read} * 2 : count_read;
-  if (bytes_min > static_cast<std::uint64_t>(end_ - at_)) return fail(kTruncated);
-  out.kind = kind;
-  count = count_read;
-  return true;
 }
 
 bool MsgpackCursor::take_extension(Token& out, std::size_t size) {
@@ -108,25 +92,7 @@ bool MsgpackCursor::take_extension(Token& out, std::size_t size) {
   }
 }
 
-bool MsgpackCursor::take(Token& out, std::uint32_t& count) {
-  if (at_ == end_) return fail(kTruncated);
-  const auto head = static_cast<std::uint8_t>(*at_++);
-  if (head < 0x80) {
-    out.kind = Token::Kind::kInt;
-    out.integer = head;
-    return true;
-  }
-  if (head >= 0xe0) {
-    out.kind = Token::Kind::kInt;
-    out.integer = static_cast<std::int8_t>(head);
-    return true;
-  }
-  if (head < 0x90) return take_container(out, Token::Kind::kBeginObject, head & 0x0fU, count);
-  if (head < 0xa0) return take_container(out, Token::Kind::kBeginArray, head & 0x0fU, count);
-  if (head < 0xc0) {
-    out.kind = Token::Kind::kString;
-    return take_bytes(head & 0x1fU, out.text);
-  }
+bool MsgpackCursor::take_long(std::uint8_t head, Token& out, std::uint32_t& count) {
   const auto unsigned_number = [&](auto number) {
     if (!take_number(number)) return false;
     set_unsigned(out, number);

@@ -23,12 +23,23 @@ class MsgpackFields {
 
   [[nodiscard]] const char* failure() const { return failure_; }
 
-  bool next(std::string_view& key) {
+  bool next(FieldId& field) {
     if (failure_ != nullptr || left_ == 0) return false;
     --left_;
-    if (cursor_.take_key(key, scratch_)) return true;
-    failure_ = cursor_.failure();
-    return false;
+    std::uint32_t count = 0;
+    if (!cursor_.take(token_, count)) return fail(cursor_.failure());
+    switch (token_.kind) {
+      case Token::Kind::kString:
+      case Token::Kind::kBinary:
+        field = field_id(token_.text);
+        return field != FieldId::kOther || is_text(token_.text) || fail("a key is not valid UTF-8");
+      case Token::Kind::kInt:
+      case Token::Kind::kUint:
+        field = FieldId::kOther;
+        return true;
+      default:
+        return fail("a key that is no text");
+    }
   }
 
   Token::Kind shape() const {
@@ -46,36 +57,49 @@ class MsgpackFields {
       return nullptr;
     }
     std::uint32_t count = 0;
-    if (!cursor_.take(token_, count)) {
-      failure_ = cursor_.failure();
-      return nullptr;
+    bool good = cursor_.take(token_, count) || fail(cursor_.failure());
+    if (good && token_.kind == Token::Kind::kString) {
+      good = is_text(token_.text) || fail("text is not valid UTF-8");
     }
-    if (token_.kind == Token::Kind::kString && !is_text(token_.text)) {
-      failure_ = "text is not valid UTF-8";
-      return nullptr;
-    }
-    return &token_;
+    return good ? &token_ : nullptr;
   }
 
-  Payload slice() {
+  void slice(Payload& out) {
     BytesView value;
-    if (cursor_.take_value(value)) return Payload::slice(serializer_, value);
-    failure_ = cursor_.failure();
-    return {};
+    if (cursor_.take_value(value)) {
+      out.set_slice(serializer_, value);
+    } else {
+      (void)fail(cursor_.failure());
+    }
   }
 
   void skip() {
     BytesView value;
-    if (!cursor_.take_value(value)) failure_ = cursor_.failure();
+    if (!cursor_.take_value(value)) (void)fail(cursor_.failure());
   }
 
  private:
+  bool fail(const char* why) {
+    failure_ = why;
+    return false;
+  }
+
   const Serializer& serializer_;
   MsgpackCursor cursor_;
   Token token_;
   std::uint32_t left_ = 0;
   const char* failure_ = nullptr;
-  std::string scratch_;  // Keys that are integers: short, never on the heap.
+};
+
+// A key as it stands in the message: a str of up to 31 bytes, its length in the first byte.
+template <std::size_t kSize>
+struct Key {
+  consteval explicit Key(const char (&name)[kSize]) {
+    static_assert(kSize - 1 < 32);
+    bytes[0] = static_cast<char>(0xa0 | (kSize - 1));
+    for (std::size_t i = 0; i + 1 < kSize; ++i) bytes[i + 1] = name[i];
+  }
+  char bytes[kSize] = {};
 };
 
 class MsgpackPacketWriter {
@@ -88,10 +112,8 @@ class MsgpackPacketWriter {
   }
 
   template <std::size_t kSize>
-  void key(const char (&name)[kSize]) {  // A str of up to 31 bytes: the length is in the first byte.
-    static_assert(kSize - 1 < 32);
-    out_.push_back(static_cast<char>(0xa0 | (kSize - 1)));
-    out_.append({name, kSize - 1});
+  void key(const Key<kSize>& name) {
+    out_.append({name.bytes, kSize});
   }
   void text(std::string_view value) { writer_.string(value); }
   // Text that is empty when there is none.
@@ -131,26 +153,26 @@ class MsgpackPacketWriter {
   static constexpr int kContextFields = 5;
   void context(int level, std::optional<bool> tracing, std::string_view parent_id,
                std::string_view request_id, std::string_view caller) {
-    key("level");
+    key(Key("level"));
     integer(level);
-    key("tracing");
+    key(Key("tracing"));
     if (tracing) {
       boolean(*tracing);
     } else {
       null();
     }
-    key("parentID");
+    key(Key("parentID"));
     text_or_null(parent_id);
-    key("requestID");
+    key(Key("requestID"));
     text_or_null(request_id);
-    key("caller");
+    key(Key("caller"));
     text_or_null(caller);
   }
 
   Result<> finish(std::string_view ver, std::string_view sender) {
-    key("ver");
+    key(Key("ver"));
     text(ver);
-    key("sender");
+    key(Key("sender"));
     text(sender);
     if (writer_.failure() != nullptr && !error_) error_ = not_encodable("MsgPack", writer_.failure());
     if (!error_) return {};
@@ -207,29 +229,29 @@ Result<> MsgpackSerializer::encode(const RequestPacket& packet, Buffer& out) con
   MsgpackPacketWriter writer(*this, out,
                              kAlways + int{!packet.params.is_absent()} + int{packet.timeout_ms.has_value()} +
                                  int{packet.has_stream} + int{packet.seq.has_value()});
-  writer.key("id");
+  writer.key(Key("id"));
   writer.text(packet.id);
-  writer.key("action");
+  writer.key(Key("action"));
   writer.text(packet.action);
   if (!packet.params.is_absent()) {
-    writer.key("params");
+    writer.key(Key("params"));
     writer.payload(packet.params);
   }
-  writer.key("meta");
+  writer.key(Key("meta"));
   writer.object(packet.meta);
-  writer.key("headers");
+  writer.key(Key("headers"));
   writer.object(packet.headers);
   if (packet.timeout_ms) {
-    writer.key("timeout");
+    writer.key(Key("timeout"));
     writer.number(*packet.timeout_ms);
   }
   writer.context(packet.level, packet.tracing, packet.parent_id, packet.request_id, packet.caller);
   if (packet.has_stream) {
-    writer.key("stream");
+    writer.key(Key("stream"));
     writer.boolean(packet.stream);
   }
   if (packet.seq) {
-    writer.key("seq");
+    writer.key(Key("seq"));
     writer.integer(*packet.seq);
   }
   return writer.finish(packet.ver, packet.sender);
@@ -241,32 +263,32 @@ Result<> MsgpackSerializer::encode(const ResponsePacket& packet, Buffer& out) co
   MsgpackPacketWriter writer(*this, out,
                              kAlways + int{has_data} + int{!packet.error.is_absent()} +
                                  int{packet.stream.has_value()} + int{packet.seq.has_value()});
-  writer.key("id");
+  writer.key(Key("id"));
   writer.text(packet.id);
-  writer.key("meta");
+  writer.key(Key("meta"));
   writer.object(packet.meta);
-  writer.key("headers");
+  writer.key(Key("headers"));
   if (packet.headers_null) {
     writer.null();
   } else {
     writer.object(packet.headers);
   }
-  writer.key("success");
+  writer.key(Key("success"));
   writer.boolean(packet.success);
   if (has_data) {
-    writer.key("data");
+    writer.key(Key("data"));
     writer.payload(packet.data);
   }
   if (!packet.error.is_absent()) {
-    writer.key("error");
+    writer.key(Key("error"));
     writer.payload(packet.error);
   }
   if (packet.stream) {
-    writer.key("stream");
+    writer.key(Key("stream"));
     writer.boolean(*packet.stream);
   }
   if (packet.seq) {
-    writer.key("seq");
+    writer.key(Key("seq"));
     writer.integer(*packet.seq);
   }
   return writer.finish(packet.ver, packet.sender);
@@ -276,24 +298,24 @@ Result<> MsgpackSerializer::encode(const EventPacket& packet, Buffer& out) const
   // id event data broadcast meta headers needAck ver sender
   constexpr int kAlways = 9 + MsgpackPacketWriter::kContextFields;
   MsgpackPacketWriter writer(*this, out, kAlways + int{!packet.groups.is_absent()});
-  writer.key("id");
+  writer.key(Key("id"));
   writer.text(packet.id);
-  writer.key("event");
+  writer.key(Key("event"));
   writer.text(packet.event);
-  writer.key("data");
+  writer.key(Key("data"));
   writer.payload(packet.data);
   if (!packet.groups.is_absent()) {
-    writer.key("groups");
+    writer.key(Key("groups"));
     writer.payload(packet.groups);
   }
-  writer.key("broadcast");
+  writer.key(Key("broadcast"));
   writer.boolean(packet.broadcast);
-  writer.key("meta");
+  writer.key(Key("meta"));
   writer.object(packet.meta);
-  writer.key("headers");
+  writer.key(Key("headers"));
   writer.object(packet.headers);
   writer.context(packet.level, packet.tracing, packet.parent_id, packet.request_id, packet.caller);
-  writer.key("needAck");
+  writer.key(Key("needAck"));
   writer.null();
   return writer.finish(packet.ver, packet.sender);
 }

@@ -6,9 +6,7 @@ namespace weft {
 
 Payload Payload::slice(const Serializer& serializer, BytesView bytes, std::shared_ptr<const void> owner) {
   Payload payload;
-  payload.kind_ = Kind::kSlice;
-  payload.bytes_ = bytes;
-  payload.serializer_ = &serializer;
+  payload.set_slice(serializer, bytes);
   payload.owner_ = std::move(owner);
   return payload;
 }

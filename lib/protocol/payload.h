@@ -32,6 +32,20 @@ class Payload {
   // them.
   [[nodiscard]] static Payload slice(const Serializer& serializer, BytesView bytes,
                                      std::shared_ptr<const void> owner = {});
+  // Makes this a borrowed slice, or absent: what decoders do to the packets they fill again and again,
+  // without the cost of assigning a new payload.
+  void set_slice(const Serializer& serializer, BytesView bytes) {
+    clear();
+    kind_ = Kind::kSlice;
+    bytes_ = bytes;
+    serializer_ = &serializer;
+  }
+  void clear() {
+    if (owner_ != nullptr) owner_.reset();
+    if (!tree_.is_null()) tree_ = Value();
+    kind_ = Kind::kAbsent;
+    decoded_ = false;
+  }
   // A described struct (or any type with Typed<T>), borrowed.
   template <typename T>
   [[nodiscard]] static Payload borrow(const T& object) {

@@ -1,5 +1,7 @@
 #include "lib/protocol/text.h"
 
+#include <bit>
+
 namespace weft {
 
 namespace {
@@ -31,15 +33,19 @@ std::size_t text_sequence(const char* at, const char* end) {
   return 0;
 }
 
-bool is_text(std::string_view bytes) {
+bool is_text_beyond_ascii(std::string_view bytes) {
   const char* at = bytes.data();
   const char* const end = at + bytes.size();
   while (at != end) {
-    if (end - at >= 8 && (load_word(at) & kHighBits) == 0) {
-      at += 8;
-      continue;
+    if (end - at >= 8) {
+      const std::uint64_t high = load_word(at) & kHighBits;
+      if (high == 0) {
+        at += 8;
+        continue;
+      }
+      if constexpr (std::endian::native == std::endian::little) at += std::countr_zero(high) / 8;
     }
-    const std::size_t length = text_sequence(at, end);
+    const std::size_t length = byte_at(at) < 0x80 ? 1 : text_sequence(at, end);
     if (length == 0) return false;
     at += length;
   }

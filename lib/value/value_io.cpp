@@ -4,6 +4,10 @@ namespace weft {
 
 namespace {
 
+// Room made at the first member or item; most containers need no more, and none are made to hold it in vain.
+constexpr std::size_t kMembersExpected = 4;
+constexpr std::size_t kItemsExpected = 8;
+
 bool read_at(ValueReader& reader, const Token& first, Value& out, int depth) {
   if (depth > kValueDepthMax) return false;
   switch (first.kind) {
@@ -38,6 +42,7 @@ bool read_at(ValueReader& reader, const Token& first, Value& out, int depth) {
         if (token.kind == Token::Kind::kEndArray) return true;
         Value item;
         if (!read_at(reader, token, item, depth + 1)) return false;
+        if (out.empty()) out.reserve(kItemsExpected);
         out.push_back(std::move(item));
       }
     }
@@ -50,6 +55,7 @@ bool read_at(ValueReader& reader, const Token& first, Value& out, int depth) {
         std::string key(token.text);
         Value value;
         if (!read_at(reader, reader.next(), value, depth + 1)) return false;
+        if (out.empty()) out.reserve(kMembersExpected);
         out.append_member(std::move(key), std::move(value));
       }
       out.drop_duplicate_members();

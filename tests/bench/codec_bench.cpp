@@ -1,5 +1,5 @@
-// What reading and writing a packet costs, in nanoseconds. Run it alone on a quiet machine; the best of many
-// rounds is shown. No test: numbers of a shared machine prove nothing.
+// What reading and writing a packet costs, in nanoseconds: codec_bench [part of a row's text [rounds]]. Run it alone
+// on a quiet machine; the best of many rounds is shown. No test: numbers of a shared machine prove nothing.
 
 #include <algorithm>
 #include <chrono>
@@ -43,14 +43,15 @@ using codec_bench::Row;
 using codec_bench::Table;
 using namespace weft;
 
-std::size_t g_sink = 0;  // Keeps the work from being optimised away.
+std::size_t g_sink = 1;  // Keeps the work from being optimised away.
+std::string_view g_filter;
+int g_rounds = 2000;  // Short ones: some fall between the interruptions.
 
 template <typename Work>
 double best_ns(Work work) {
-  constexpr int kRounds = 2000;  // Short ones: some fall between the interruptions.
   constexpr int kPerRound = 50;
   double best = 1e9;
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < g_rounds; ++round) {
     const auto begin = std::chrono::steady_clock::now();
     for (int i = 0; i < kPerRound; ++i) work();
     const std::chrono::duration<double, std::nano> spent = std::chrono::steady_clock::now() - begin;
@@ -59,8 +60,11 @@ double best_ns(Work work) {
   return best;
 }
 
-void show(std::string_view serializer, const char* what, double ns) {
-  std::printf("%-8.*s %-44s %9.1f ns\n", static_cast<int>(serializer.size()), serializer.data(), what, ns);
+template <typename Work>
+void measure(const Serializer& serializer, const char* size, const char* what, Work work) {
+  const std::string row = std::string(serializer.name()) + " " + size + ": " + what;
+  if (row.find(g_filter) == std::string::npos) return;
+  std::printf("%-50s %9.1f ns\n", row.c_str(), best_ns(work));
 }
 
 template <typename T>
@@ -78,61 +82,58 @@ void run(const Serializer& serializer, const char* size, const T& params) {
   response.id = request.id;
   response.data = request.params;
 
-  const auto label = [size](const char* what) {
-    static char text[64];
-    std::snprintf(text, sizeof text, "%s: %s", size, what);
-    return text;
-  };
   Buffer out;
-  const auto name = serializer.name();
   WEFT_ASSERT(serializer.encode(request, out).ok());
-  std::printf("%-8.*s %s request: %zu bytes\n", static_cast<int>(name.size()), name.data(), size, out.size());
-  show(name, label("write request, struct"), best_ns([&] {
-         out.clear();
-         if (!serializer.encode(request, out).ok()) std::abort();
-         g_sink += out.size();
-       }));
+  std::printf("%.*s %s request: %zu bytes\n", static_cast<int>(serializer.name().size()),
+              serializer.name().data(), size, out.size());
+  measure(serializer, size, "write request, struct", [&] {
+    out.clear();
+    if (!serializer.encode(request, out).ok()) std::abort();
+    g_sink += out.size();
+  });
   Buffer message;
   WEFT_ASSERT(serializer.encode(request, message).ok());
   RequestPacket received;
-  show(name, label("read request, envelope only"), best_ns([&] {
-         if (!serializer.decode(message.view(), received).ok()) std::abort();
-         g_sink += received.id.size();
-       }));
-  show(name, label("read request and struct"), best_ns([&] {
-         if (!serializer.decode(message.view(), received).ok()) std::abort();
-         const auto typed = received.params.as<T>();
-         if (!typed.ok()) std::abort();
-         g_sink += sizeof typed;
-       }));
-  show(name, label("read request and Value"), best_ns([&] {
-         if (!serializer.decode(message.view(), received).ok()) std::abort();
-         g_sink += received.params.value().size();
-       }));
-  show(name, label("write request, slice spliced"), best_ns([&] {
-         out.clear();
-         if (!serializer.encode(received, out).ok()) std::abort();
-         g_sink += out.size();
-       }));
+  measure(serializer, size, "read request, envelope only", [&] {
+    if (!serializer.decode(message.view(), received).ok()) std::abort();
+    g_sink += received.id.size();
+  });
+  measure(serializer, size, "read request and struct", [&] {
+    if (!serializer.decode(message.view(), received).ok()) std::abort();
+    const auto typed = received.params.as<T>();
+    if (!typed.ok()) std::abort();
+    g_sink += sizeof typed;
+  });
+  measure(serializer, size, "read request and Value", [&] {
+    if (!serializer.decode(message.view(), received).ok()) std::abort();
+    g_sink += received.params.value().size();
+  });
+  measure(serializer, size, "write request, slice spliced", [&] {
+    out.clear();
+    if (!serializer.encode(received, out).ok()) std::abort();
+    g_sink += out.size();
+  });
   Buffer answer;
   WEFT_ASSERT(serializer.encode(response, answer).ok());
   ResponsePacket answered;
-  show(name, label("write response, struct"), best_ns([&] {
-         out.clear();
-         if (!serializer.encode(response, out).ok()) std::abort();
-         g_sink += out.size();
-       }));
-  show(name, label("read response and struct"), best_ns([&] {
-         if (!serializer.decode(answer.view(), answered).ok()) std::abort();
-         const auto typed = answered.data.as<T>();
-         if (!typed.ok()) std::abort();
-         g_sink += sizeof typed;
-       }));
+  measure(serializer, size, "write response, struct", [&] {
+    out.clear();
+    if (!serializer.encode(response, out).ok()) std::abort();
+    g_sink += out.size();
+  });
+  measure(serializer, size, "read response and struct", [&] {
+    if (!serializer.decode(answer.view(), answered).ok()) std::abort();
+    const auto typed = answered.data.as<T>();
+    if (!typed.ok()) std::abort();
+    g_sink += sizeof typed;
+  });
 }
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+  if (argc > 1) g_filter = argv[1];
+  if (argc > 2) g_rounds = std::atoi(argv[2]);
   const Params small{1, 2, 0.5, "greeting"};
   Table table;
   for (int i = 0; i < 30; ++i) {

@@ -90,6 +90,23 @@ TEST_SUITE("json") {
       CHECK(to_json(row.number) == row.text);
       CHECK(parsed(row.text).f64() == row.number);
     }
+    // As JavaScript writes them.
+    const Row decimals[] = {{0.001, "0.001"},
+                            {0.000001, "0.000001"},
+                            {-0.5, "-0.5"},
+                            {100000.0, "100000"},
+                            {1234567.125, "1234567.125"},
+                            {99999999.999999, "99999999.999999"},
+                            {10.1, "10.1"},
+                            {-20.0, "-20"},
+                            {0.1 + 0.7, "0.7999999999999999"},
+                            {33.333333, "33.333333"},
+                            {1.000001, "1.000001"},
+                            {1e20, "1e+20"}};
+    for (const Row& row : decimals) {
+      CHECK(to_json(row.number) == row.text);
+      CHECK(parsed(row.text).f64() == row.number);
+    }
     CHECK(to_json(UINT64_MAX) == "18446744073709551615");
     CHECK(to_json(INT64_MIN) == "-9223372036854775808");
   }
