@@ -4,46 +4,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <memory>
 #include <string>
 #include <string_view>
 
 #include "lib/base/buffer.h"
+#include "lib/protocol/json_index.h"
 #include "lib/protocol/text.h"
 #include "lib/value/token.h"
-#include "lib/value/value_io.h"
-
-namespace simdjson::internal {
-class dom_parser_implementation;
-}
 
 namespace weft {
-
-// simdjson's index of a text: where each bracket, colon, comma and scalar begins, strings passed over.
-//
-// Why simdjson's first stage and not its On Demand front end: a reader here is pulled from outside, token by
-// token; On Demand hands out nested cursors for the scopes of one function, refuses the escaped lone
-// surrogates that JavaScript sends, and has no value for a root that is a scalar. The index is what makes
-// simdjson quick: UTF-8, quotes, escapes and control characters are checked there, and passing over a value
-// is counting brackets.
-class JsonIndex {
- public:
-  JsonIndex();
-  ~JsonIndex();
-  JsonIndex(const JsonIndex&) = delete;
-  JsonIndex& operator=(const JsonIndex&) = delete;
-
-  // Null on success, else what is wrong with the text.
-  [[nodiscard]] const char* scan(BytesView text);
-  // Begin of each element, then the length of the text. Valid until the next scan().
-  [[nodiscard]] const std::uint32_t* offsets() const;
-  [[nodiscard]] std::size_t count() const;
-  // Gives back the memory an uncommonly large text took.
-  void trim();
-
- private:
-  std::unique_ptr<simdjson::internal::dom_parser_implementation> parser_;
-};
 
 // A position in an indexed text.
 class JsonCursor {
@@ -123,43 +92,5 @@ class JsonCursor {
   out = std::string_view(scratch).substr(begin);
   return true;
 }
-
-// A value of a JSON text, token by token. Whatever follows the value is an error.
-class JsonReader final : public ValueReader {
- public:
-  // `text` has kReadPadding readable bytes behind it.
-  void start(BytesView text);
-  // After use: drops the text, keeps the memory.
-  void finish() { index_.trim(); }
-
-  const Token& next() override;
-  void skip() override;
-  [[nodiscard]] std::string_view error() const override { return error_; }
-
- private:
-  enum class State : std::uint8_t {
-    kValue,        // The root or a member's value comes next.
-    kFirstItem,    // After '['.
-    kFirstMember,  // After '{'.
-    kAfterItem,
-    kAfterMember,
-    kDone,
-    kFailed
-  };
-  [[nodiscard]] const Token& value();
-  [[nodiscard]] const Token& key();
-  [[nodiscard]] const Token& close(Token::Kind kind);
-  [[nodiscard]] const Token& fail(std::string_view why);
-  void after_value();
-
-  JsonIndex index_;
-  JsonCursor cursor_;
-  Token token_;
-  State state_ = State::kFailed;
-  int depth_ = 0;
-  bool is_object_[kValueDepthMax + 1] = {};  // Of each open container, outermost first.
-  std::string scratch_;
-  std::string error_;
-};
 
 }  // namespace weft

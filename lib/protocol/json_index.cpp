@@ -1,8 +1,8 @@
+#include "lib/protocol/json_index.h"
+
 #include <simdjson.h>
 
 #include <algorithm>
-
-#include "lib/protocol/json_cursor.h"
 
 namespace weft {
 

@@ -1,32 +1,6 @@
-#include "lib/protocol/json_cursor.h"
+#include "lib/protocol/json_reader.h"
 
 namespace weft {
-
-bool JsonCursor::take_value(BytesView& value) {
-  const char first = peek();
-  if (first == '{' || first == '[') {
-    const std::size_t begin = *at_;
-    int depth = 0;
-    do {
-      if (at_ == end_) return false;
-      const char c = base_[*at_];
-      if (c == '{' || c == '[') {
-        if (++depth > kValueDepthMax) return false;
-      } else if (c == '}' || c == ']') {
-        --depth;
-      }
-      ++at_;
-    } while (depth > 0);
-    value = {base_ + begin, at_[-1] + 1 - begin};
-    return true;
-  }
-  if (at_end()) return false;
-  value = take_scalar();
-  if (first == '"') return value.size() >= 2 && value.back() == '"';
-  Token token;
-  std::string unused;
-  return read_json_scalar(value, token, unused);
-}
 
 void JsonReader::start(BytesView text) {
   depth_ = 0;

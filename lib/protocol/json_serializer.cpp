@@ -1,6 +1,7 @@
 #include "lib/protocol/json_serializer.h"
 
 #include "lib/protocol/envelope.h"
+#include "lib/protocol/json_cursor.h"
 #include "lib/protocol/json_writer.h"
 #include "lib/protocol/serializer_errors.h"
 

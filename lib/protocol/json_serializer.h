@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "lib/protocol/json_cursor.h"
+#include "lib/protocol/json_reader.h"
 #include "lib/protocol/reader_pool.h"
 #include "lib/protocol/serializer.h"
 

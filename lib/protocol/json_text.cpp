@@ -1,4 +1,4 @@
-#include "lib/protocol/json_cursor.h"
+#include "lib/protocol/json_reader.h"
 #include "lib/protocol/json_writer.h"
 #include "lib/protocol/serializer.h"
 

@@ -1,6 +1,9 @@
 #include "lib/protocol/msgpack_serializer.h"
 
+#include <cmath>
+
 #include "lib/protocol/envelope.h"
+#include "lib/protocol/msgpack_cursor.h"
 #include "lib/protocol/msgpack_writer.h"
 #include "lib/protocol/serializer_errors.h"
 #include "lib/protocol/text.h"

@@ -1,8 +1,10 @@
+#include "lib/protocol/json_cursor.h"
+
+#include <algorithm>
 #include <charconv>
 #include <limits>
 
-#include "lib/protocol/json_cursor.h"
-#include "lib/protocol/text.h"
+#include "lib/value/value_io.h"
 
 namespace weft {
 
@@ -164,6 +166,32 @@ bool read_json_scalar(std::string_view text, Token& out, std::string& scratch) {
     default:
       return read_number(text, out);
   }
+}
+
+bool JsonCursor::take_value(BytesView& value) {
+  const char first = peek();
+  if (first == '{' || first == '[') {
+    const std::size_t begin = *at_;
+    int depth = 0;
+    do {
+      if (at_ == end_) return false;
+      const char c = base_[*at_];
+      if (c == '{' || c == '[') {
+        if (++depth > kValueDepthMax) return false;
+      } else if (c == '}' || c == ']') {
+        --depth;
+      }
+      ++at_;
+    } while (depth > 0);
+    value = {base_ + begin, at_[-1] + 1 - begin};
+    return true;
+  }
+  if (at_end()) return false;
+  value = take_scalar();
+  if (first == '"') return value.size() >= 2 && value.back() == '"';
+  Token token;
+  std::string unused;
+  return read_json_scalar(value, token, unused);
 }
 
 }  // namespace weft
