@@ -283,6 +283,15 @@ const Value& Value::operator[](std::size_t index) const {
   return index < array.size() ? array[index] : kNullValue;
 }
 
+Value& Value::operator[](std::size_t index) {
+  if (!is_array()) wrong_kind("array", kind());
+  if (index >= size()) {
+    throw ValueError("index " + std::to_string(index) + " is beyond the array's " + std::to_string(size()) +
+                     " items");
+  }
+  return (*rep_.word.array)[index];
+}
+
 std::vector<Member>& Value::make_object() {
   if (is_null()) *this = object();
   if (!is_object()) wrong_kind("object", kind());

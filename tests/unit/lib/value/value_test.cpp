@@ -40,6 +40,16 @@ TEST_SUITE("value") {
     }
   }
 
+  TEST_CASE("items are read and changed by index, a literal 0 included") {
+    Value list = arr(1, 2);
+    list[0] = 7;
+    CHECK(list[0].i64() == 7);
+    CHECK_THROWS_AS((void)list[2], ValueError);
+    const Value fixed = list;
+    CHECK(fixed[0].i64() == 7);
+    CHECK(fixed[2].is_null());
+  }
+
   TEST_CASE("a copy is independent of its original") {
     Value original{{"list", arr(1, 2)}, {"text", "a text longer than fourteen bytes"}};
     Value copy = original;
