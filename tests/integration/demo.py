@@ -42,6 +42,16 @@ def free_port(kind):
         return probe.getsockname()[1]
 
 
+def members_of(group):
+    """The processes of a process group."""
+    found = []
+    for name in os.listdir("/proc"):
+        with contextlib.suppress(ValueError, ProcessLookupError):
+            if os.getpgid(int(name)) == group:
+                found.append(int(name))
+    return found
+
+
 class Program:
     """A child whose lines can be awaited."""
 
@@ -290,6 +300,21 @@ def demo_examples(programs):
         check(code == 1 and "is unknown" in lines[-1], "an unknown transporter is an error")
 
 
+def demo_tool(programs):
+    """tools/demo itself, with what is built."""
+    build = os.path.dirname(os.path.dirname(programs.module))
+    with Mesh(programs) as mesh:
+        demo = mesh.start("tools/demo", [os.path.join(ROOT, "tools", "demo"), "--built", build])
+        code, lines = demo.output()
+        print("  " + "\n  ".join(lines), flush=True)
+        check(code == 0, "tools/demo ends well")
+        shown = served([line.strip() for line in lines])
+        check(len(shown) == 6 + 12 + 9 + 6, "it shows 33 calls")
+        check(len(set(shown[6:18])) == len(NAMES), "each name at one worker")
+        check([zone for _, _, zone in shown[18:27]] == ["eu"] * 3 + ["us"] * 3 + ["asia"] * 3, "each zone by its own")
+        check(not members_of(demo.process.pid), "nothing is left running")
+
+
 def demo_docs(programs):
     """What the docs tell to type: shell blocks behind <!-- run -->, each in a folder with the greeter's files."""
     block = re.compile(r"^<!-- run -->\n+```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -349,6 +374,7 @@ DEMOS = {
     "static": demo_static,
     "hello": demo_hello,
     "examples": demo_examples,
+    "tool": demo_tool,
     "docs": demo_docs,
 }
 
