@@ -15,8 +15,8 @@ class Life {
 
   template <typename F>
   [[nodiscard]] auto guard(F callback) const {
-    return [weak = std::weak_ptr<char>(token_), callback = std::move(callback)]() mutable {
-      if (!weak.expired()) callback();
+    return [weak = std::weak_ptr<char>(token_), callback = std::move(callback)](auto&&... args) mutable {
+      if (!weak.expired()) callback(std::forward<decltype(args)>(args)...);
     };
   }
 

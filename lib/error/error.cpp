@@ -245,8 +245,11 @@ Error Error::from_wire(Detail received, std::string_view sender) {
   const ClassRow& defaults = row(received.error_class);
   if (defaults.from_data) {
     // A peer may leave data out; then its own words are the best there is.
-    if (received.data && received.data->is_object())
+    if (received.data && received.data->is_object()) {
       received.message = message_of(received.error_class, *received.data);
+    } else if (received.message.empty()) {
+      received.message = message_of(received.error_class, Value());
+    }
     received.code = defaults.code;
     received.type = Value(defaults.type);
     return Error(std::move(received));

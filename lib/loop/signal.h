@@ -1,8 +1,6 @@
 #pragma once
 
-#include <algorithm>
 #include <coroutine>
-#include <vector>
 
 #include "lib/loop/event_loop.h"
 
@@ -13,24 +11,47 @@ namespace weft {
 //
 //   while (!ready()) if (!co_await changed.wait(loop, deadline)) co_return false;
 //
-// Thread: loop thread only. Outlives its waiters' frames or is destroyed with none waiting.
+// Whoever is woken may wait again, notify again, or end others that wait. Thread: loop thread only. Who still
+// waits when it is destroyed is not resumed any more, except by its deadline.
 class Signal {
+  // Waiters form a ring, so that one that goes away leaves it wherever it stands.
+  struct Link {
+    Link() = default;
+    Link(const Link&) = delete;
+    Link& operator=(const Link&) = delete;
+    ~Link() { unlink(); }
+
+    void unlink() {
+      previous->next = next;
+      next->previous = previous;
+      previous = next = this;
+    }
+    void put_before(Link& other) {
+      previous = other.previous;
+      next = &other;
+      previous->next = this;
+      other.previous = this;
+    }
+
+    Link* previous = this;
+    Link* next = this;
+  };
+
  public:
-  class [[nodiscard]] Waiter {
+  class [[nodiscard]] Waiter : private Link {
    public:
     Waiter(Signal& signal, EventLoop& loop, Instant deadline)
         : signal_(signal), loop_(loop), deadline_(deadline) {}
-    Waiter(const Waiter&) = delete;
-    Waiter& operator=(const Waiter&) = delete;
-    ~Waiter() {
-      std::replace(signal_.waiters_.begin(), signal_.waiters_.end(), this, static_cast<Waiter*>(nullptr));
-    }
 
     [[nodiscard]] bool await_ready() const { return false; }
     void await_suspend(std::coroutine_handle<> handle) {
       handle_ = handle;
-      signal_.waiters_.push_back(this);
-      if (deadline_ != kNever) timer_.set(loop_, deadline_, [this] { handle_.resume(); });
+      put_before(signal_.waiters_);
+      if (deadline_ == kNever) return;
+      timer_.set(loop_, deadline_, [this] {
+        unlink();
+        handle_.resume();
+      });
     }
     // Whether it was a notification, and not the deadline.
     [[nodiscard]] bool await_resume() const { return notified_; }
@@ -49,22 +70,23 @@ class Signal {
     return Waiter(*this, loop, deadline);
   }
 
-  // Resumes everyone who waits now; who waits again during this call is left for the next.
+  // Resumes everyone who waits now, in order of waiting; who waits again during this call is left for the
+  // next. This object may be destroyed meanwhile.
   void notify() {
-    const std::size_t count = waiters_.size();
-    for (std::size_t i = 0; i < count; ++i) {
-      Waiter* waiter = waiters_[i];
-      if (waiter == nullptr) continue;
-      waiters_[i] = nullptr;
+    Link woken;
+    woken.put_before(waiters_);
+    waiters_.unlink();
+    while (woken.next != &woken) {
+      auto* waiter = static_cast<Waiter*>(woken.next);
+      waiter->unlink();
       waiter->notified_ = true;
       waiter->timer_.cancel();
       waiter->handle_.resume();
     }
-    std::erase(waiters_, nullptr);
   }
 
  private:
-  std::vector<Waiter*> waiters_;
+  Link waiters_;
 };
 
 }  // namespace weft

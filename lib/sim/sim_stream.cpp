@@ -413,8 +413,8 @@ void SimConnection::process_died(const SimLoop& loop, bool silently) {
     close_end(side);
     if (silently || !established_) continue;
     if (ends_[1 - side].in_flight > 0) {
-      end.fin_wanted = end.fin_sent = true;
-      bounce(1 - side);  // A socket closed over unread bytes resets its peer.
+      // A socket closed over unread bytes resets its peer. Behind a cut wire the peer's next probe finds out.
+      bounce(1 - side);
     } else {
       send_fin(side);
     }

@@ -142,6 +142,7 @@ void UvLoop::stop() {
 }
 
 Instant UvLoop::now() const {
+  if (!is_current()) return read_clock();  // A worker, that must not touch what follows.
   if (!now_known_) {
     now_ = read_clock();
     now_known_ = true;

@@ -60,10 +60,11 @@ std::string to_utc_text(Timestamp time) {
   const year_month_day date(day);
   const hh_mm_ss clock(floor<seconds>(point - day));
   char text[64];
-  const int size = std::snprintf(text, sizeof text, "%s, %02u %s %04d %02d:%02d:%02d GMT", kDays[weekday(day).c_encoding()],
-                                 static_cast<unsigned>(date.day()), kMonths[static_cast<unsigned>(date.month()) - 1],
-                                 static_cast<int>(date.year()), static_cast<int>(clock.hours().count()),
-                                 static_cast<int>(clock.minutes().count()), static_cast<int>(clock.seconds().count()));
+  const int size = std::snprintf(
+      text, sizeof text, "%s, %02u %s %04d %02d:%02d:%02d GMT", kDays[weekday(day).c_encoding()],
+      static_cast<unsigned>(date.day()), kMonths[static_cast<unsigned>(date.month()) - 1],
+      static_cast<int>(date.year()), static_cast<int>(clock.hours().count()),
+      static_cast<int>(clock.minutes().count()), static_cast<int>(clock.seconds().count()));
   return {text, static_cast<std::size_t>(size)};
 }
 

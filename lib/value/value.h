@@ -227,7 +227,9 @@ class Value {
   }
   // An item to be changed; throws ValueError when there is none.
   [[nodiscard]] Value& operator[](std::size_t index);
-  [[nodiscard]] Value& operator[](int index) { return (*this)[static_cast<std::size_t>(index)]; }
+  [[nodiscard]] Value& operator[](int index) {
+    return (*this)[static_cast<std::size_t>(index)];
+  }
   Value& set(std::string_view key, Value value);
   // Appends without looking for an earlier member of that name: for readers that know, and copies.
   Value& append_member(std::string key, Value value);

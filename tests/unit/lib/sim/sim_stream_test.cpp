@@ -188,6 +188,21 @@ TEST_SUITE("sim stream") {
     CHECK(pair.client->closed == "ECONNRESET");
   }
 
+  TEST_CASE("a process killed over unread bytes behind a cut is found out by a probe after it heals") {
+    Pair pair;
+    REQUIRE(pair.stand());
+    pair.process_b->freeze();
+    CHECK(pair.client->write("never read"));
+    pair.world.run_for(milliseconds(100));
+    const auto cut = pair.cut_off();
+    pair.process_b->kill();
+    pair.world.run_for(milliseconds(500));
+    CHECK(pair.client->closed.empty());
+    pair.world.fabric().heal(cut);
+    pair.world.run_for(milliseconds(1100));
+    CHECK(pair.client->closed == "ECONNRESET");
+  }
+
   TEST_CASE("a restarted process takes connections on the same port again") {
     Pair pair;
     REQUIRE(pair.stand());

@@ -22,6 +22,18 @@ TEST_SUITE("value") {
     CHECK(value.members()[3].key == "list");
   }
 
+  TEST_CASE("items are read by number, the first one too, whether or not the value may be changed") {
+    Value list = arr("x", arr(1, 2));
+    CHECK(list[0].str() == "x");
+    CHECK(list[1][0].i64() == 1);
+    CHECK(list[std::size_t{1}][std::size_t{1}].i64() == 2);
+    const Value& same = list;
+    CHECK(same[0].str() == "x");
+    CHECK(same[2].is_null());
+    const Value number(5);
+    CHECK(number[0].is_null());
+  }
+
   TEST_CASE("a pair of strings in braces is a field, not a pair of iterators") {
     const Value value{{"a", "b"}};
     REQUIRE(value.is_object());
