@@ -39,12 +39,6 @@ std::vector<std::string_view> built_in_transporters() {
   };
 }
 
-std::shared_ptr<MemoryBus> MemoryBuses::bus(const std::string& name) {
-  auto& bus = buses_[name];
-  if (bus == nullptr) bus = std::make_shared<MemoryBus>();
-  return bus;
-}
-
 Result<std::unique_ptr<Transporter>> make_transporter(const TransporterConfig& config, const Runtime& runtime,
                                                       const Logger& log, MemoryBuses* buses) {
   if (config.url.empty()) return std::unique_ptr<Transporter>();

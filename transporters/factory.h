@@ -1,6 +1,5 @@
 #pragma once
 
-#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -25,13 +24,7 @@ struct TransporterConfig {
 };
 
 // The memory buses of a process by name. Owned by whoever makes several brokers meet.
-class MemoryBuses {
- public:
-  [[nodiscard]] std::shared_ptr<MemoryBus> bus(const std::string& name);
-
- private:
-  std::map<std::string, std::shared_ptr<MemoryBus>> buses_;
-};
+using MemoryBuses = MemoryHub;
 
 // Makes the transporter of `config.url`; null for an empty one. What is unknown, or not part of this build,
 // is a BrokerOptionsError that says what there is. `buses` may be null where memory transporters make no

@@ -17,6 +17,8 @@ constexpr std::size_t kFlushBytes = 256UL << 10;      // Written before the end 
 constexpr std::size_t kMailboxBytesMax = 64UL << 20;  // What an idle loop lets pile up is dropped above it.
 constexpr std::size_t kIdleBufferBytesMax = 1UL << 20;
 constexpr std::int64_t kDrainTimeoutMs = 5000;
+constexpr std::size_t kGarbageMax = 256;
+constexpr std::size_t kGarbageBytesMax = 128UL << 10;
 
 Error disconnected(std::string text) {
   return Error(ErrorClass::kBrokerDisconnected, std::move(text));
@@ -37,6 +39,22 @@ struct MessageDeleter {
   void operator()(natsMsg* message) const { natsMsg_Destroy(message); }
 };
 using MessagePtr = std::unique_ptr<natsMsg, MessageDeleter>;
+
+// A URL may hold a password.
+std::string without_credentials(std::string url) {
+  const std::size_t scheme = url.find("://");
+  const std::size_t at = url.rfind('@');
+  if (scheme != std::string::npos && at != std::string::npos && at > scheme) {
+    url.erase(scheme + 3, at + 1 - (scheme + 3));
+  }
+  return url;
+}
+
+std::string shown(const std::vector<std::string>& servers) {
+  std::string text;
+  for (const std::string& url : servers) text += (text.empty() ? "" : ", ") + without_credentials(url);
+  return text;
+}
 
 bool is_tls(const NatsOptions& options, const std::vector<std::string>& servers) {
   return options.tls || std::any_of(servers.begin(), servers.end(),
@@ -124,9 +142,22 @@ struct NatsConnection::Library {
   ~Library() {
     if (connection == nullptr) return;
     natsConnection_Close(connection);
+    sweep();
     for (natsSubscription* subscription : subscriptions) natsSubscription_Destroy(subscription);
     natsStatistics_Destroy(statistics);
     natsConnection_Destroy(connection);
+  }
+
+  // The library wakes a thread of its own for each message that is freed one by one.
+  void discard(natsMsg* message, std::size_t bytes) {
+    garbage.push_back(message);
+    garbage_bytes += bytes;
+    if (garbage.size() >= kGarbageMax || garbage_bytes >= kGarbageBytesMax) sweep();
+  }
+  void sweep() {
+    for (natsMsg* message : garbage) natsMsg_Destroy(message);
+    garbage.clear();
+    garbage_bytes = 0;
   }
 
   natsConnection* connection = nullptr;
@@ -136,6 +167,8 @@ struct NatsConnection::Library {
   natsSock socket = -1;
   bool is_stopped = false;  // The library has stopped polling: the connection is lost.
   const std::shared_ptr<Mailbox> mailbox = std::make_shared<Mailbox>();
+  std::vector<natsMsg*> garbage;
+  std::size_t garbage_bytes = 0;
 };
 
 struct NatsConnection::HotSubscription {
@@ -283,8 +316,8 @@ std::shared_ptr<NatsConnection::DialJob> NatsConnection::dial(EventLoop& loop, P
           case NATS_ADDRESS_MISSING:
             return done(Error::broker_options("transporter.nats: " + job->error_text + "."));
           default:
-            return done(disconnected("No NATS server can be reached at " + job->settings.options.url + " (" +
-                                     job->error_text + ")."));
+            return done(disconnected("No NATS server can be reached at " + shown(job->settings.servers) +
+                                     " (" + job->error_text + ")."));
         }
       });
   return abandoned_when_dropped(std::move(job));
@@ -303,12 +336,7 @@ NatsConnection::NatsConnection(EventLoop& loop, std::unique_ptr<Library> library
       static_cast<std::size_t>(std::max<std::int64_t>(natsConnection_GetMaxPayload(library_->connection), 0));
   char url[512];
   if (natsConnection_GetConnectedUrl(library_->connection, url, sizeof url) == NATS_OK) {
-    server_url_ = url;
-    const std::size_t scheme = server_url_.find("://");
-    const std::size_t at = server_url_.rfind('@');
-    if (scheme != std::string::npos && at != std::string::npos) {
-      server_url_.erase(scheme + 3, at + 1 - (scheme + 3));
-    }
+    server_url_ = without_credentials(url);
   }
 }
 
@@ -324,6 +352,8 @@ void NatsConnection::close(std::unique_ptr<NatsConnection> connection, EventLoop
 
 // From here on the loop's thread does not touch the library's objects.
 std::unique_ptr<NatsConnection::Library> NatsConnection::release() {
+  // The library would wait for what it could not write.
+  if (!is_over_ && is_write_wanted_) natsConnection_ProcessWriteEvent(library_->connection);
   life_->connection = nullptr;
   mailbox_->detach();
   watch_.reset();
@@ -500,20 +530,25 @@ bool NatsConnection::drain_one(HotSubscription& from, std::uint64_t& expected) {
       if (from.is_ending && status != NATS_TIMEOUT) from.is_ended = true;
       return true;
     }
-    const MessagePtr message(received);
     if (expected > 0) --expected;
     PacketType type = from.type;
+    bool is_ours = true;
     if (from.type_at > 0) {
       std::string_view token = natsMsg_GetSubject(received);
       token = token.substr(std::min(from.type_at, token.size()));
       const auto named = packet_type_from(token.substr(0, token.find('.')));
-      if (!named || std::find(from.ordered.begin(), from.ordered.end(), *named) != from.ordered.end())
-        continue;
-      type = *named;
+      type = named.value_or(type);
+      is_ours = named.has_value() &&
+                std::find(from.ordered.begin(), from.ordered.end(), *named) == from.ordered.end();
     }
-    message_.clear();
-    if (message_.capacity() > kIdleBufferBytesMax) message_ = Buffer();
-    message_.append({natsMsg_GetData(received), static_cast<std::size_t>(natsMsg_GetDataLength(received))});
+    const auto bytes = static_cast<std::size_t>(natsMsg_GetDataLength(received));
+    if (is_ours) {
+      message_.clear();
+      if (message_.capacity() > kIdleBufferBytesMax) message_ = Buffer();
+      message_.append({natsMsg_GetData(received), bytes});
+    }
+    library_->discard(received, bytes);
+    if (!is_ours) continue;
     handler_.on_message(type, message_.view());
     if (life->connection == nullptr) return false;
   }

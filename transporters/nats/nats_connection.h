@@ -63,7 +63,7 @@ class NatsConnection final : private Poller::Handler {
   [[nodiscard]] static std::shared_ptr<DialJob> dial(EventLoop& loop, Poller& poller, DialSettings settings,
                                                      Handler& handler, DialDone done);
 
-  // Closes at once and silently; what was not written is lost.
+  // Closes at once and silently; what the socket does not take is lost.
   ~NatsConnection();
   NatsConnection(const NatsConnection&) = delete;
   NatsConnection& operator=(const NatsConnection&) = delete;

@@ -19,6 +19,14 @@ std::string_view trim(std::string_view text) {
   return text;
 }
 
+std::string lower(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return result;
+}
+
 // What follows the user and password.
 bool is_host_and_port(std::string_view address) {
   if (address.empty() || address.find_first_of(" \t\r\n/?#") != std::string_view::npos) return false;
@@ -39,10 +47,11 @@ Result<std::vector<std::string>> split_urls(std::string_view urls) {
     const std::size_t comma = urls.find(',');
     const std::string_view url = trim(urls.substr(0, comma));
     const std::size_t scheme_end = url.find("://");
-    const std::string_view scheme = scheme_end == std::string_view::npos ? "nats" : url.substr(0, scheme_end);
+    const std::string scheme =
+        scheme_end == std::string_view::npos ? "nats" : lower(url.substr(0, scheme_end));
     std::string_view rest = scheme_end == std::string_view::npos ? url : url.substr(scheme_end + 3);
     if (scheme != "nats" && scheme != "tls") {
-      return bad_option("url", "'" + std::string(url) + "' has the scheme '" + std::string(scheme) +
+      return bad_option("url", "'" + std::string(url) + "' has the scheme '" + scheme +
                                    "'; allowed are nats:// and tls://");
     }
     const std::size_t at = rest.rfind('@');
@@ -54,7 +63,7 @@ Result<std::vector<std::string>> split_urls(std::string_view urls) {
                             "' is no server address; write nats://[user:password@]host[:port], more of "
                             "them behind commas");
     }
-    servers.push_back(std::string(scheme) + "://" + std::string(rest));
+    servers.push_back(scheme + "://" + std::string(rest));
     if (comma == std::string_view::npos) return servers;
     urls.remove_prefix(comma + 1);
   }

@@ -15,7 +15,10 @@ constexpr Duration kStopWaitMax = std::chrono::milliseconds(1700);
 constexpr std::size_t kEarlyBytesMax = 4UL << 20;
 
 // Whose order among each other matters, over all of their subjects: an INFO says something else behind a
-// DISCONNECT than before it. The other targeted ones share one subscription and are drained with each read.
+// DISCONNECT than before it. The other targeted ones share one subscription, where the server permits that,
+// and are drained with each read.
+constexpr std::array kHotTargeted = {PacketType::kRequest, PacketType::kResponse, PacketType::kEvent,
+                                     PacketType::kPing, PacketType::kPong};
 constexpr std::array kOrderedTargeted = {PacketType::kDiscover, PacketType::kInfo};
 constexpr std::array kOrderedBroadcast = {PacketType::kDiscover, PacketType::kInfo, PacketType::kDisconnect,
                                           PacketType::kHeartbeat};
@@ -31,13 +34,11 @@ Error bad_name(std::string_view what, std::string_view name, std::string_view fa
                "INVALID_SUBJECT");
 }
 
-std::string hex_token(Random& random) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
+// Short, for it is part of every request.
+std::string inbox_token(Random& random) {
+  constexpr std::string_view kDigits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_";
   std::string token;
-  for (int half = 0; half < 2; ++half) {
-    std::uint64_t bits = random.next();
-    for (int i = 0; i < 16; ++i, bits >>= 4) token += kDigits[bits & 15];
-  }
+  for (std::uint64_t bits = random.next(); token.size() < 11; bits >>= 6) token += kDigits[bits & 63];
   return token;
 }
 
@@ -121,7 +122,7 @@ void NatsTransporter::on_dialled(Result<std::unique_ptr<NatsConnection>> outcome
   if (outcome.ok()) {
     connection_ = std::move(*outcome);
     payload_bytes_max_ = connection_->payload_bytes_max();
-    inbox_.emplace(hex_token(random_));
+    inbox_.emplace(inbox_token(random_));
     subscribed = subscribe_all();
     if (subscribed.ok()) {
       state_ = State::kSubscribing;
@@ -170,12 +171,22 @@ Result<> NatsTransporter::subscribe_all() {
   if (outcome.ok()) {
     outcome = connection_->subscribe_hot(subjects_->broadcast(PacketType::kPing), {}, PacketType::kPing);
   }
-  if (outcome.ok()) {
-    const std::string any = subjects_->any_targeted(me);
-    outcome = connection_->subscribe_hot_types(any, any.find('*'), kOrderedTargeted);
-  }
+  if (outcome.ok()) outcome = subscribe_targeted();
   for (const Balanced& one : balanced_) {
     if (outcome.ok()) outcome = connection_->subscribe_hot(one.subject, one.queue, one.type);
+  }
+  return outcome;
+}
+
+Result<> NatsTransporter::subscribe_targeted() {
+  const std::string& me = identity_.node_id;
+  if (!is_any_refused_) {
+    const std::string any = subjects_->any_targeted(me);
+    return connection_->subscribe_hot_types(any, any.find('*'), kOrderedTargeted);
+  }
+  Result<> outcome;
+  for (const PacketType type : kHotTargeted) {
+    if (outcome.ok()) outcome = connection_->subscribe_hot(subjects_->targeted(type, me), {}, type);
   }
   return outcome;
 }
@@ -227,6 +238,24 @@ void NatsTransporter::on_inbox(std::string_view subject, bool no_responders) {
 }
 
 void NatsTransporter::on_complaint(const std::string& text) {
+  const auto names = [&text](const std::string& subject) { return text.find(subject) != std::string::npos; };
+  if (state_ == State::kSubscribing && !is_any_refused_ &&
+      names("\"" + subjects_->any_targeted(identity_.node_id) + "\"")) {
+    // Permissions written for Moleculer nodes name the types one by one. Packets of different types may then
+    // overtake each other.
+    is_any_refused_ = true;
+    const Result<> outcome = subscribe_targeted();
+    if (!outcome.ok()) return log_.error(outcome.error().message());
+    return send_echo();
+  }
+  if (start_done_ && names("\"_INBOX.")) {
+    const Error error = Error::broker_options(
+        "transporter.nats: the server must permit this client to publish and subscribe to _INBOX.> (" + text +
+        ").");
+    connection_.reset();  // `text` goes with it.
+    echo_timer_.cancel();
+    return fail_start(error);
+  }
   log_.error("The NATS server ", connection_->server_url(), " complains: ", text);
 }
 

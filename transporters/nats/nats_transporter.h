@@ -75,6 +75,7 @@ class NatsTransporter final : public Transporter, private NatsConnection::Handle
   void dial();
   void on_dialled(Result<std::unique_ptr<NatsConnection>> outcome);
   [[nodiscard]] Result<> subscribe_all();
+  [[nodiscard]] Result<> subscribe_targeted();
   void become_ready();
   void redial_later();
   void fail_start(const Error& error);
@@ -110,6 +111,7 @@ class NatsTransporter final : public Transporter, private NatsConnection::Handle
   std::optional<NatsSubjects> subjects_;
   std::optional<NatsInbox> inbox_;  // Of the connection.
   std::size_t payload_bytes_max_ = 0;
+  bool is_any_refused_ = false;  // The server permits no subscription to MOL.*.<me>.
   std::set<Balanced> balanced_;
   std::vector<EarlyFrame> early_;  // What came while the last subscriptions were not confirmed.
   std::size_t early_bytes_ = 0;

@@ -12,7 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kStopMax = 1500ms;
+constexpr Duration kStopMax = 1s;
 
 PeerPoolOptions pool_options(const TcpOptions& options) {
   return {.connections_max = options.max_connections,

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
+#include <array>
 #include <string>
 #include <vector>
 
@@ -77,21 +77,31 @@ TEST_SUITE("nats transporter") {
     CHECK(b.listener.lines == said);
   }
 
-  TEST_CASE("the subscriptions are the twelve of a Moleculer node and one inbox") {
+  TEST_CASE("the server knows the connection by the node's ID, or by the name that was chosen") {
     const NatsServer server({.monitor = true});
     NatsWorld world;
-    NatsNode node(world, "node-1", {.url = server.url()}, "dev");
-    REQUIRE(node.await_ready());
-    const std::string subscriptions = server.ask_monitor("/connz?subs=1");
-    for (const char* subject :
-         {"MOL-dev.DISCONNECT", "MOL-dev.DISCOVER", "MOL-dev.DISCOVER.node-1", "MOL-dev.EVENT.node-1",
-          "MOL-dev.HEARTBEAT", "MOL-dev.INFO", "MOL-dev.INFO.node-1", "MOL-dev.PING", "MOL-dev.PING.node-1",
-          "MOL-dev.PONG.node-1", "MOL-dev.REQ.node-1", "MOL-dev.RES.node-1"}) {
-      CAPTURE(subject);
-      CHECK(subscriptions.find("\"" + std::string(subject) + "\"") != std::string::npos);
+    NatsNode node(world, "node-1", {.url = server.url()}),
+        other(world, "x", {.url = server.url(), .name = "mine"});
+    REQUIRE((node.await_ready() && other.await_ready()));
+    const std::string connections = server.ask_monitor("/connz");
+    CHECK(connections.find("\"name\": \"node-1\"") != std::string::npos);
+    CHECK(connections.find("\"name\": \"mine\"") != std::string::npos);
+  }
+
+  TEST_CASE("targeted packets keep their order over all types") {
+    const NatsServer server;
+    NatsWorld world;
+    NatsNode a(world, "a", {.url = server.url()}), b(world, "b", {.url = server.url()});
+    REQUIRE((a.await_ready() && b.await_ready()));
+    Lines said;
+    for (int i = 0; i < 500; ++i) {
+      const PacketType type = std::array{PacketType::kEvent, PacketType::kRequest, PacketType::kResponse,
+                                         PacketType::kPing, PacketType::kPong}[i % 5];
+      CHECK(a->send("b", type, std::to_string(i)).ok());
+      said.push_back(std::string(to_string(type)) + " " + std::to_string(i));
     }
-    CHECK(subscriptions.find("\"subscriptions\": 13") != std::string::npos);
-    CHECK(subscriptions.find("\"name\": \"node-1\"") != std::string::npos);
+    CHECK(b.await(said.back()));
+    CHECK((b.listener.lines == said));
   }
 
   TEST_CASE("a request to a node that is not there is told of at once, with its correlation") {

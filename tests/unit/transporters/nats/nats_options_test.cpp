@@ -18,6 +18,7 @@ TEST_SUITE("nats options") {
     } rows[] = {
         {"nats://127.0.0.1:4222", {"nats://127.0.0.1:4222"}},
         {"localhost", {"nats://localhost"}},
+        {"NATS://Host", {"nats://Host"}},
         {"nats://a:1, tls://b:2 ,c", {"nats://a:1", "tls://b:2", "nats://c"}},
         {"nats://user:pass@host:4222/", {"nats://user:pass@host:4222"}},
         {"nats://[::1]:4222", {"nats://[::1]:4222"}},
