@@ -91,8 +91,7 @@ Task<void> Broker::wait_for_services(Names full_names, Duration timeout) {
 
 void Broker::spawn(UniqueFunction<Task<void>()> work) {
   if (core_->runtime.loop.is_current()) return core_->spawn(std::move(work));
-  core_->runtime.loop.post(
-      [core = core_.get(), work = std::move(work)]() mutable { core->spawn(std::move(work)); });
+  core_->post([core = core_.get(), work = std::move(work)]() mutable { core->spawn(std::move(work)); });
 }
 
 Task<void> Broker::sleep(Duration duration) {
@@ -139,6 +138,13 @@ MultiCall Broker::start_calls(std::vector<CallRequest> calls, Context* parent) {
   return {std::move(started), parent};
 }
 
+void Broker::refuse_loop_thread(std::string_view what) const {
+  if (!core_->runtime.loop.is_current()) return;
+  Error(ErrorClass::kBase,
+        std::string(what) + " on the loop's thread would wait for itself: co_await call().", "WRONG_THREAD")
+      .raise();
+}
+
 void Broker::call_from_outside(std::string_view action, Params&& params, const CallOptions& options,
                                UniqueFunction<void(Result<Payload>)> done) {
   // Everything borrowed is copied for the way to the other thread.
@@ -162,7 +168,7 @@ void Broker::call_from_outside(std::string_view action, Params&& params, const C
   if (options.headers != nullptr) request->headers = *options.headers;
   if (options.fallback != nullptr) request->fallback = *options.fallback;
   request->done = std::move(done);
-  core_->runtime.loop.post([this, request = std::move(request)]() mutable {
+  core_->post([this, request = std::move(request)]() mutable {
     CallOptions& own = request->options;
     own.node = request->node;
     own.request_id = request->request_id;

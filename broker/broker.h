@@ -63,7 +63,8 @@ class Broker {
   // start, after everything that was started has been stopped again.
   Task<void> start();
   // Leaves gracefully: peers are told, running work ends (see TrackingOptions), hooks run, the goodbye is
-  // said. Never throws.
+  // said. Then no handler of this node runs any more, and no call is under way. Never throws; asked again, it
+  // waits for the same end.
   Task<void> stop();
   [[nodiscard]] bool started() const;
 
@@ -106,9 +107,11 @@ class Broker {
   // Several calls at once: `co_await` gives the results in order or throws the first error.
   [[nodiscard]] MultiCall mcall(Calls calls) { return start_calls(std::move(calls.list), nullptr); }
 
-  // Any thread but the loop's: waits for the result. Throws the call's error.
+  // Any thread but the loop's: waits for the result. Throws the call's error, and std::future_error when the
+  // broker is destroyed meanwhile.
   template <typename T = Value>
   T call_blocking(std::string_view action, Params params = {}, const CallOptions& options = {}) {
+    refuse_loop_thread("call_blocking");
     return call_future<T>(action, std::move(params), options).get().value();
   }
   // Any thread: a future of the outcome.
@@ -177,6 +180,8 @@ class Broker {
   [[nodiscard]] CallRef start_call(std::string_view action, Params&& params, const CallOptions& options,
                                    Context* parent);
   [[nodiscard]] MultiCall start_calls(std::vector<CallRequest> calls, Context* parent);
+  // Throws: on the loop's thread, `what` would wait for itself.
+  void refuse_loop_thread(std::string_view what) const;
   void call_from_outside(std::string_view action, Params&& params, const CallOptions& options,
                          UniqueFunction<void(Result<Payload>)> done);
   void send_event(EventType type, std::string_view event, Params&& payload, const EventOptions& options,

@@ -34,12 +34,18 @@ void merge_meta(Context* parent, const Payload& meta) {
   if (auto value = meta.to_value()) parent->meta().merge(*value);
 }
 
+// What a peer sent as meta or headers; {} if that is no object.
+Value object_of(const Payload& payload) {
+  auto value = payload.to_value();
+  return value && value->is_object() ? *std::move(value) : Value::object();
+}
+
 }  // namespace
 
 Result<Payload> CallAwaiterBase::take() {
   merge_meta(parent_, call_->response_meta);
-  if (response_meta_ != nullptr) *response_meta_ = call_->response_meta.value();
-  if (response_headers_ != nullptr) *response_headers_ = call_->response_headers.value();
+  if (response_meta_ != nullptr) *response_meta_ = object_of(call_->response_meta);
+  if (response_headers_ != nullptr) *response_headers_ = object_of(call_->response_headers);
   WEFT_ASSERT(call_->outcome.has_value());
   return std::move(*call_->outcome);
 }
@@ -49,31 +55,41 @@ MultiCall::MultiCall(std::vector<CallRef> calls, Context* parent)
   state_->calls = std::move(calls);
   for (const CallRef& call : state_->calls) {
     if (call->done()) {
-      state_->failed = state_->failed || !call->outcome->ok();
+      state_->note_end(*call.get());
       continue;
     }
     ++state_->open;
     call->on_done = [state = state_, one = call.get()] {
       --state->open;
-      state->failed = state->failed || !one->outcome->ok();
-      if (state->open > 0 && !(state->failed && state->fail_fast)) return;
+      state->note_end(*one);
+      if (!state->ready()) return;
       if (auto resumed = std::exchange(state->waiter, nullptr)) resumed.resume();
     };
   }
 }
 
+MultiCall::~MultiCall() {
+  if (state_ != nullptr) state_->waiter = nullptr;
+}
+
 bool MultiCall::await_ready() const {
-  return state_->open == 0 || (state_->failed && state_->fail_fast);
+  return state_->ready();
 }
 void MultiCall::await_suspend(std::coroutine_handle<> waiter) {
   state_->waiter = waiter;
 }
 
+void MultiCall::merge_metas() {
+  for (const CallRef& call : state_->calls) {
+    if (call->done()) merge_meta(parent_, call->response_meta);
+  }
+}
+
 std::vector<Result<Value>> MultiCall::take_all() {
+  merge_metas();
   std::vector<Result<Value>> results;
   results.reserve(state_->calls.size());
   for (const CallRef& call : state_->calls) {
-    merge_meta(parent_, call->response_meta);
     if (!call->outcome->ok()) {
       results.emplace_back(call->outcome->error());
     } else {
@@ -84,12 +100,9 @@ std::vector<Result<Value>> MultiCall::take_all() {
 }
 
 std::vector<Value> MultiCall::await_resume() {
+  merge_metas();
+  if (state_->first_failed != nullptr) state_->first_failed->outcome->error().raise();
   std::vector<Value> values;
-  for (const CallRef& call : state_->calls) {
-    if (!call->done()) continue;
-    merge_meta(parent_, call->response_meta);
-    if (!call->outcome->ok()) call->outcome->error().raise();
-  }
   for (const CallRef& call : state_->calls) values.push_back((*call->outcome)->to_value().value());
   return values;
 }

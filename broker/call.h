@@ -103,6 +103,11 @@ class CallAwaiterBase {
   void await_suspend(std::coroutine_handle<> waiter) { call_->waiter = waiter; }
 
  protected:
+  // A coroutine that is destroyed while it waits must not be resumed.
+  ~CallAwaiterBase() {
+    if (call_) call_->waiter = nullptr;
+  }
+
   // Takes the outcome; merges the callee's meta into the calling context, on success and on failure.
   [[nodiscard]] Result<Payload> take();
   template <typename T>
@@ -165,6 +170,9 @@ class [[nodiscard]] MultiCall {
   class Settled;
 
   MultiCall(std::vector<CallRef> calls, Context* parent);
+  MultiCall(MultiCall&&) noexcept = default;
+  MultiCall& operator=(MultiCall&&) noexcept = default;
+  ~MultiCall();
   [[nodiscard]] Settled settled() &&;
 
   [[nodiscard]] bool await_ready() const;
@@ -176,9 +184,15 @@ class [[nodiscard]] MultiCall {
     std::vector<CallRef> calls;
     std::size_t open = 0;
     bool fail_fast = true;
-    bool failed = false;
+    detail::CallState* first_failed = nullptr;  // One of `calls`.
     std::coroutine_handle<> waiter;
+
+    void note_end(detail::CallState& call) {
+      if (first_failed == nullptr && !call.outcome->ok()) first_failed = &call;
+    }
+    [[nodiscard]] bool ready() const { return open == 0 || (first_failed != nullptr && fail_fast); }
   };
+  void merge_metas();
   [[nodiscard]] std::vector<Result<Value>> take_all();
 
   std::shared_ptr<State> state_;

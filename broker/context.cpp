@@ -7,8 +7,8 @@ namespace weft {
 
 Value& Context::meta() {
   if (!meta_) {
-    meta_ = meta_source_.value();
-    if (!meta_->is_object()) meta_ = Value::object();
+    auto sent = meta_source_.to_value();  // What a peer sent need not be an object, or a value at all.
+    meta_ = sent && sent->is_object() ? *std::move(sent) : Value::object();
   }
   return *meta_;
 }

@@ -1,8 +1,16 @@
 #pragma once
 
+#include <algorithm>
+#include <limits>
+
 #include "broker/context.h"
 
 namespace weft {
+
+// The level below `level`, which may be a peer's word.
+[[nodiscard]] inline int next_level(int level) {
+  return std::min(level, std::numeric_limits<int>::max() - 1) + 1;
+}
 
 // The engines' way into a Context: everything a user may only read.
 class ContextAccess {
@@ -31,6 +39,15 @@ class ContextAccess {
     return context_.meta_ ? Payload(*context_.meta_) : context_.meta_source_;
   }
   [[nodiscard]] const Value& response_headers() const { return context_.response_headers_; }
+  // The meta of a call or event that is made from this context: its own with `over` (may be null) laid on
+  // top. Without one of them nothing is decoded or copied.
+  [[nodiscard]] Payload meta_below(const Value* over) const {
+    if (over == nullptr || over->empty()) return current_meta();
+    if (!context_.meta_ && context_.meta_source_.is_empty_object()) return Payload(*over);
+    Value merged = context_.meta();
+    merged.merge(*over);
+    return Payload(std::move(merged));
+  }
   // Makes everything borrowed independent of the packet it came in.
   void retain() { context_.retain(); }
 

@@ -14,6 +14,8 @@ namespace {
 
 // A node that is this young and hears of another one under its own name is the newcomer of the two.
 constexpr Duration kJoinGrace = std::chrono::seconds(3);
+// Some round trips of a bus.
+constexpr Duration kListenFirst = std::chrono::milliseconds(50);
 
 BrokerOptions completed(const Runtime& runtime, BrokerOptions options) {
   if (options.node_id.empty()) {
@@ -53,13 +55,16 @@ BrokerCore::BrokerCore(Broker& broker, const Runtime& world, BrokerOptions given
       broker_(broker) {
   offer_latency_strategy();
   for (const auto& [name, factory] : options.strategies) strategies.add(name, factory);
+  const auto refuse = [](std::string_view option, const Error& why) {
+    Error::broker_options("Option '" + std::string(option) + "': " + why.message(), why.data()).raise();
+  };
   if (auto made =
           strategies.make(options.registry.strategy, options.registry.strategy_options, runtime.random);
       !made) {
-    made.error().raise();
+    refuse("registry.strategy", made.error());
   }
   auto made = make_serializer(options.serializer);
-  if (!made) made.error().raise();
+  if (!made) refuse("serializer", made.error());
   serializer = std::move(*made);
   if (options.disable_balancer && transporter != nullptr && !transporter->traits().can_balance) {
     log.warn("Option 'disable_balancer' is ignored: the transporter ", transporter->traits().name,
@@ -87,8 +92,9 @@ BrokerCore::BrokerCore(Broker& broker, const Runtime& world, BrokerOptions given
                         .disable_version_check = options.transit.disable_version_check},
         *transporter, *serializer, *this, log.with_module("transit"));
     pinger = std::make_unique<Pinger>(runtime.loop, *transit);
-    server = std::make_unique<RequestServer>(RequestServer::Parts{
-        broker_, runtime.loop, *registry, *dispatcher, *transit, options.send_stack, log});
+    server = std::make_unique<RequestServer>(RequestServer::Parts{broker_, runtime.loop, *registry,
+                                                                  *dispatcher, *transit, options.send_stack,
+                                                                  options.request_timeout, log});
     if (transporter->traits().is_bus) {
       discovery = std::make_unique<BusDiscovery>(BusDiscovery::Parts{
           runtime.loop, runtime.system, runtime.random, *membership, *transit, options.heartbeat});
@@ -130,8 +136,10 @@ BrokerCore::BrokerCore(Broker& broker, const Runtime& world, BrokerOptions given
 }
 
 BrokerCore::~BrokerCore() {
-  // Coroutines first: what they hold points into the engines.
-  spawned_.clear();
+  // Coroutines first: what they hold points into the engines. They may spawn as they go.
+  stopping_ = {};
+  for (auto spawned = std::exchange(spawned_, {}); !spawned.empty(); spawned = std::exchange(spawned_, {}))
+    spawned.clear();
   dispatcher->abandon_all();
 }
 
@@ -164,17 +172,47 @@ void BrokerCore::measure_latency() {
 
 // ---- start and stop ----
 
+namespace {
+
+Error stopped_error() {
+  return Error(ErrorClass::kBrokerDisconnected, "The broker has been stopped.");
+}
+
+}  // namespace
+
+template <typename Hook>
+void BrokerCore::run_hook(std::string_view what, Hook&& hook) {
+  try {
+    hook();
+  } catch (...) {
+    log.error("The hook '", what, "' failed: ", Error::from_exception(std::current_exception()).to_string());
+  }
+}
+
+Task<void> BrokerCore::next_turn() {
+  post([this] { turn_.notify(); });
+  (void)co_await turn_.wait(runtime.loop);
+}
+
 Task<void> BrokerCore::connect() {
   if (transit == nullptr) co_return;
-  std::optional<Result<>> connected;
-  transit->start([this, &connected](Result<> result) {
-    connected = std::move(result);
+  const bool is_bus = transporter->traits().is_bus;
+  if (is_bus) transit->hold_requests();
+  transit_started_ = true;
+  transit->start([this](Result<> result) {
+    connect_result_ = std::move(result);
     connected_.notify();
   });
-  while (!connected) co_await connected_.wait(runtime.loop);
-  if (!*connected) connected->error().raise();
-  joined_at_ = runtime.loop.now();
+  while (!connect_result_ && !is_ending()) co_await connected_.wait(runtime.loop);
+  if (is_ending()) stopped_error().raise();
+  if (!*connect_result_) connect_result_->error().raise();
   discovery->start();
+  if (is_bus) {
+    // Hear who is there before saying who we are: whoever starts us finds the others, and a node whose id we
+    // have taken by mistake is not disturbed.
+    co_await broker_.sleep(kListenFirst);
+    if (is_ending()) stopped_error().raise();
+  }
   publish("$transporter.connected", Value{{"wasReconnect", false}});
 }
 
@@ -191,6 +229,12 @@ Task<void> BrokerCore::start() {
   try {
     co_await connect();
     co_await host->start_all();
+    if (is_ending()) stopped_error().raise();
+    phase_ = Phase::kRunning;
+    started = true;
+    if (discovery != nullptr) announce_now();
+    publish("$broker.started", Value());
+    if (options.started) options.started(broker_);
   } catch (...) {
     failure = std::current_exception();
   }
@@ -198,18 +242,14 @@ Task<void> BrokerCore::start() {
     co_await stop();  // Nothing is left half open.
     std::rethrow_exception(failure);
   }
-  phase_ = Phase::kRunning;
-  started = true;
-  if (discovery != nullptr) announce_now();
-  publish("$broker.started", Value());
-  if (options.started) options.started(broker_);
   log.info("Node '", options.node_id, "' with ", registry->services().size(), " service(s) started.");
 }
 
 Task<void> BrokerCore::drain(Instant deadline) {
+  const auto wake = [this] { runtime.loop.defer(life_.guard([this] { idle_.notify(); })); };
   while (dispatcher->active() + calls->active_calls() > 0) {
-    dispatcher->when_idle([this] { runtime.loop.defer(life_.guard([this] { idle_.notify(); })); });
-    calls->when_idle([this] { runtime.loop.defer(life_.guard([this] { idle_.notify(); })); });
+    if (dispatcher->active() > 0) dispatcher->when_idle(wake);
+    if (calls->active_calls() > 0) calls->when_idle(wake);
     const bool woken = co_await idle_.wait(runtime.loop, deadline);
     if (woken) continue;
     log.warn("Stopping with ", dispatcher->active(), " handler(s) and ", calls->active_calls(),
@@ -220,39 +260,65 @@ Task<void> BrokerCore::drain(Instant deadline) {
 }
 
 Task<void> BrokerCore::stop() {
-  if (phase_ == Phase::kStopping || phase_ == Phase::kStopped) co_return;
+  if (!is_ending()) {
+    // A task of its own: whoever waits for it may be a handler that is abandoned on the way, or go away.
+    stopping_ = run_stop();
+    stopping_.start(
+        [](void* core) {
+          // Who waits may destroy this broker: in a turn where nothing of it is under way.
+          auto* self = static_cast<BrokerCore*>(core);
+          self->post([self] { self->on_stopped(); });
+        },
+        this);
+  }
+  while (phase_ != Phase::kStopped) co_await stopped_.wait(runtime.loop);
+}
+
+void BrokerCore::on_stopped() {
+  phase_ = Phase::kStopped;
+  stopped_.notify();
+}
+
+Task<void> BrokerCore::run_stop() {
   phase_ = Phase::kStopping;
   started = false;
   announce_timer_.cancel();
   latency_timer_.cancel();
-  const bool online = transit != nullptr && transit->connected();
-  if (online) {
+  connected_.notify();  // Whoever waits for others to come waits in vain now.
+  registry_changed.notify();
+  const bool is_known = first_announce_ && !gives_up_name_;
+  if (is_known && transit != nullptr && transit->connected()) {
     // Peers stop choosing this node; what is still on its way here is served.
     membership->set_local_services(Value::array());
     discovery->announce();
     if (options.disable_balancer) transporter->subscribe_balanced({}, {});
     co_await broker_.sleep(options.registry.stop_delay);
   }
+  refusing_ = true;
   if (server != nullptr) server->refuse_new();
   if (options.tracking.enabled) {
     Task<void> draining = drain(runtime.loop.now() + options.tracking.shutdown_timeout);
     co_await std::move(draining);
   }
   co_await host->stop_all();
-  calls->shut_down(Error(ErrorClass::kBrokerDisconnected, "The broker has been stopped."));
-  if (transit != nullptr) {
+  calls->shut_down(stopped_error());
+  if (canary != nullptr) canary->stop();
+  if (pinger != nullptr) pinger->stop();
+  co_await next_turn();  // No handler is on the stack there.
+  dispatcher->abandon_all();
+  if (transit_started_) {
     publish("$transporter.disconnected", Value{{"graceFul", true}});
-    discovery->stop();
-    bool closed = false;
-    transit->stop([this, &closed](const Result<>&) {
-      closed = true;
+    discovery->stop(is_known);
+    transit->stop([this](const Result<>&) {
+      transit_stopped_ = true;
       connected_.notify();
     });
-    while (!closed) co_await connected_.wait(runtime.loop);
+    while (!transit_stopped_) co_await connected_.wait(runtime.loop);
   }
-  phase_ = Phase::kStopped;
   publish("$broker.stopped", Value());
-  if (options.stopped) options.stopped(broker_);
+  if (options.stopped) run_hook("stopped", [this] { options.stopped(broker_); });
+  co_await next_turn();
+  dispatcher->abandon_all();
   log.info("Node '", options.node_id, "' stopped.");
 }
 
@@ -293,6 +359,7 @@ Task<void> BrokerCore::wait_for_services(std::vector<std::string> names, Duratio
     const bool all = std::all_of(names.begin(), names.end(),
                                  [this](const std::string& name) { return known_service(name); });
     if (all) co_return;
+    if (is_ending()) stopped_error().raise();
     const bool woken = co_await registry_changed.wait(runtime.loop, deadline);
     if (woken) continue;
     Value services = Value::array();
@@ -330,10 +397,13 @@ void BrokerCore::announce_soon() {
 void BrokerCore::announce_now() {
   announce_timer_.cancel();
   last_announce_ = runtime.loop.now();
+  const bool is_first = !first_announce_;
+  if (is_first) first_announce_ = last_announce_;
   membership->set_local_services(host->announcement());
   if (discovery == nullptr) return;
   subscribe_balanced();
   discovery->announce();
+  if (is_first) transit->release_requests();
 }
 
 void BrokerCore::subscribe_balanced() {
@@ -359,7 +429,7 @@ void BrokerCore::on_response(const ResponsePacket& packet) {
 }
 
 void BrokerCore::on_event(const EventPacket& packet) {
-  if (phase_ == Phase::kStopping || phase_ == Phase::kStopped) {
+  if (refusing_) {
     log.debug("Event '", packet.event, "' is dropped: the node is stopping.");
     return;
   }
@@ -382,17 +452,40 @@ void BrokerCore::on_control(PacketType type, std::string_view sender, const Valu
   discovery->on_control(type, sender, body, remote_host);
 }
 
-void BrokerCore::on_duplicate_node(const Value& info) {
+bool BrokerCore::was_here_first(std::string_view other_instance) const {
+  if (namesake_joins_later_) return true;
+  if (first_announce_ && runtime.loop.now() - *first_announce_ > kJoinGrace) return true;
+  // Both are joining: chance decides, and the same way on both sides.
+  return namesake_joins_too_ && nodes.self().instance_id < other_instance;
+}
+
+void BrokerCore::answer_namesake() {
   const Instant now = runtime.loop.now();
-  if (now - joined_at_ > kJoinGrace) {  // We were here first: say so, and go on.
-    if (now - last_duplicate_answer_ < std::chrono::seconds(1)) return;
-    last_duplicate_answer_ = now;
-    log.error("Another process (instance ", info["instanceID"].str_or("?"),
-              ") has joined under this node's id '", options.node_id, "'.");
-    discovery->announce();
+  if (last_duplicate_answer_ && now - *last_duplicate_answer_ < std::chrono::seconds(1)) return;
+  last_duplicate_answer_ = now;
+  discovery->announce();
+}
+
+void BrokerCore::on_duplicate_joining() {
+  if (is_ending()) return;
+  if (!first_announce_) {
+    namesake_joins_too_ = true;
     return;
   }
-  if (phase_ == Phase::kStopping || phase_ == Phase::kStopped) return;
+  namesake_joins_later_ = true;
+  log.error("Another process is joining under this node's id '", options.node_id, "'.");
+  answer_namesake();
+}
+
+void BrokerCore::on_duplicate_node(const Value& info) {
+  if (is_ending()) return;
+  const std::string_view instance = info["instanceID"].str_or({});
+  if (was_here_first(instance)) {  // Say so, and go on.
+    log.error("Another process (instance ", instance, ") has joined under this node's id '", options.node_id,
+              "'.");
+    answer_namesake();
+    return;
+  }
   const Error error(ErrorClass::kBase,
                     "The node id '" + options.node_id +
                         "' is taken: another process of the namespace has it. Give this node another one.",
@@ -400,10 +493,13 @@ void BrokerCore::on_duplicate_node(const Value& info) {
   log.fatal(error.message());
   publish("$broker.error",
           Value{{"error", error.to_string()}, {"module", "broker"}, {"type", "duplicateNodeID"}});
+  gives_up_name_ = true;
+  transit->hold_requests();
+  discovery->stop(false);
+  spawn([this]() -> Task<void> { co_await stop(); });
   if (options.on_fatal) {
-    runtime.loop.defer(life_.guard([this, error] { options.on_fatal(broker_, error); }));
-  } else {
-    spawn([this]() -> Task<void> { co_await stop(); });
+    runtime.loop.defer(life_.guard(
+        [this, error] { run_hook("on_fatal", [this, &error] { options.on_fatal(broker_, error); }); }));
   }
 }
 
@@ -460,6 +556,10 @@ void BrokerCore::on_node_connected(const Node& node, bool reconnected) {
 
 void BrokerCore::on_node_updated(const Node& node) {
   publish("$node.updated", Value{{"node", node_payload(node)}});
+}
+
+void BrokerCore::on_node_restarted(const Node& node) {
+  calls->on_node_lost(node);
 }
 
 void BrokerCore::on_node_disconnected(const Node& node, bool unexpected) {

@@ -35,9 +35,12 @@ class BrokerCore final : public Transit::Handler, public Membership::Listener {
   ~BrokerCore();
 
   Task<void> start();
+  // Waits until the broker has stopped; whoever asks first sets it going.
   Task<void> stop();
   Task<void> wait_for_services(std::vector<std::string> names, Duration timeout);
   void spawn(UniqueFunction<Task<void>()> work);
+  // Runs `work` on the loop's thread, unless the broker is gone by then. Any thread.
+  void post(UniqueFunction<void()> work) { runtime.loop.post(life_.guard(std::move(work))); }
   [[nodiscard]] bool known_service(std::string_view alternatives) const;
   void publish(std::string_view event, Value payload);
 
@@ -53,7 +56,7 @@ class BrokerCore final : public Transit::Handler, public Membership::Listener {
   std::unique_ptr<Dispatcher> dispatcher;
   std::unique_ptr<Canary> canary;  // Over a bus alone.
   std::unique_ptr<CallEngine> calls;
-  std::shared_ptr<LocalBus> local_bus = std::make_shared<LocalBus>();
+  std::shared_ptr<LocalBus> local_bus = std::make_shared<LocalBus>(log);
   std::unique_ptr<EventEngine> events;
   std::unique_ptr<RequestServer> server;
   std::unique_ptr<ServiceHost> host;
@@ -73,6 +76,7 @@ class BrokerCore final : public Transit::Handler, public Membership::Listener {
   void on_control(PacketType type, std::string_view sender, const Value& body,
                   std::string_view remote_host) override;
   void on_duplicate_node(const Value& info) override;
+  void on_duplicate_joining() override;
   void on_transporter_reconnected() override;
   void on_transporter_disconnected(const Error& reason) override;
   void on_node_sighted(std::string_view node, const SocketAddress& address, bool listed) override;
@@ -82,12 +86,23 @@ class BrokerCore final : public Transit::Handler, public Membership::Listener {
 
   void on_node_connected(const Node& node, bool reconnected) override;
   void on_node_updated(const Node& node) override;
+  void on_node_restarted(const Node& node) override;
   void on_node_disconnected(const Node& node, bool unexpected) override;
   void on_remote_services_changed() override;
 
   Task<void> connect();
   void offer_latency_strategy();
   void measure_latency();
+  Task<void> run_stop();
+  void on_stopped();
+  Task<void> next_turn();
+  [[nodiscard]] bool is_ending() const { return phase_ == Phase::kStopping || phase_ == Phase::kStopped; }
+  // Calls a hook of the user's that must not throw into the loop.
+  template <typename Hook>
+  void run_hook(std::string_view what, Hook&& hook);
+  // Of two processes with one node id, the one that was there first stays.
+  [[nodiscard]] bool was_here_first(std::string_view other_instance) const;
+  void answer_namesake();
   void on_local_services_changed();
   void announce_soon();
   void announce_now();
@@ -105,13 +120,23 @@ class BrokerCore final : public Transit::Handler, public Membership::Listener {
   Broker& broker_;
   Life life_;  // For what the loop runs later.
   Phase phase_ = Phase::kNew;
+  bool refusing_ = false;  // Stopping, and past the time when what is on its way here is still served.
   Signal idle_;
   Signal connected_;
+  Signal turn_;
+  Signal stopped_;
+  bool transit_started_ = false;
+  std::optional<Result<>> connect_result_;
+  bool transit_stopped_ = false;
+  Task<void> stopping_;
   Timer announce_timer_;
   Timer latency_timer_;
   Instant last_announce_{};
-  Instant joined_at_{};
-  Instant last_duplicate_answer_{};
+  std::optional<Instant> first_announce_;
+  bool namesake_joins_later_ = false;  // Another process with our node id came after our first announcement …
+  bool namesake_joins_too_ = false;    // … or before it.
+  std::optional<Instant> last_duplicate_answer_;
+  bool gives_up_name_ = false;  // What is said in our name now is the other's.
   std::map<std::uint64_t, std::unique_ptr<Spawned>> spawned_;
   std::uint64_t last_spawned_ = 0;
 };

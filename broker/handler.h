@@ -177,6 +177,11 @@ class TypedHandler final : public Handler {
   static_assert(kArity == 1 || kArity == 2, "a handler takes (weft::Context&) or (weft::Context&, Params)");
   static_assert(std::is_same_v<std::tuple_element_t<0, Arguments>, Context&>,
                 "a handler's first parameter is weft::Context&");
+  using Parameter = std::tuple_element_t<kArity - 1, Arguments>;
+  static_assert(kArity == 1 || !std::is_reference_v<Parameter> ||
+                    (std::is_lvalue_reference_v<Parameter> &&
+                     std::is_const_v<std::remove_reference_t<Parameter>>),
+                "a handler takes its params by value or by const reference: they may be the caller's own");
   using P = typename ParamsOf<Arguments>::Type;
 
  public:
@@ -189,7 +194,7 @@ class TypedHandler final : public Handler {
       finish(outcome, [&]() -> Return { return function_(context, context.params.value()); });
     } else if constexpr (std::is_same_v<P, Payload>) {
       finish(outcome, [&]() -> Return { return function_(context, context.params); });
-    } else if (const P* object = context.params.template object_as<P>(); object != nullptr && can_borrow()) {
+    } else if (const P* object = context.params.template object_as<P>(); object != nullptr) {
       finish(outcome, [&]() -> Return { return function_(context, *object); });
     } else {
       Result<P> decoded = context.params.template as<P>();
@@ -214,12 +219,6 @@ class TypedHandler final : public Handler {
   }
 
  private:
-  // A handler that takes P& or P&& could change the caller's object.
-  static constexpr bool can_borrow() {
-    using Parameter = std::tuple_element_t<kArity - 1, Arguments>;
-    return !std::is_reference_v<Parameter> || std::is_const_v<std::remove_reference_t<Parameter>>;
-  }
-
   template <typename Invoke>
   static void finish(HandlerOutcome& outcome, Invoke&& call) {
     if constexpr (kIsTask<Return>) {

@@ -76,6 +76,21 @@ Result<> validate(const BrokerOptions& options) {
     return Error::broker_options("Option 'max_call_level' is " + std::to_string(options.max_call_level) +
                                  ": it must be 0 (no limit) or more.");
   }
+  const std::pair<std::string_view, std::size_t> limits[] = {
+      {"registry.nodes_max", options.registry.nodes_max},
+      {"registry.services_per_node_max", options.registry.services_per_node_max},
+      {"registry.actions_per_service_max", options.registry.actions_per_service_max},
+  };
+  for (const auto& [name, limit] : limits) {
+    if (limit > 0) continue;
+    return Error::broker_options("Option '" + std::string(name) +
+                                 "' is 0: nobody would be known; give at least 1.");
+  }
+  for (const auto& [name, factory] : options.strategies) {
+    if (factory) continue;
+    return Error::broker_options("Option 'strategies' has nothing under '" + name +
+                                 "': it must be a function that makes the strategy.");
+  }
   if (options.transit.pending_requests_max == 0) {
     return Error::broker_options(
         "Option 'transit.pending_requests_max' is 0: no remote call could be made; give at least 1.");

@@ -98,7 +98,7 @@ struct BrokerOptions {
   std::function<void(Broker&)> created;
   std::function<void(Broker&)> started;
   std::function<void(Broker&)> stopped;
-  // The broker cannot go on (its node id is taken). Default: it stops. Runs on the loop thread.
+  // The broker cannot go on (its node id is taken) and is stopping. Runs on the loop thread.
   std::function<void(Broker&, const Error&)> on_fatal;
 };
 

@@ -1,5 +1,8 @@
 #include "broker/service.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "broker/registry/registry.h"
 
 namespace weft {
@@ -38,6 +41,16 @@ Service& Service::settings(Value settings) {
     Error::service_schema("Service '" + full_name_ + "': settings must be an object, not " +
                           std::string(to_string(settings.kind())) + ".")
         .raise();
+  }
+  if (const Value& secure = std::as_const(settings)["$secureSettings"]; !secure.is_null()) {
+    const bool is_list_of_paths =
+        secure.is_array() && std::all_of(secure.items().begin(), secure.items().end(),
+                                         [](const Value& path) { return path.is_string(); });
+    if (!is_list_of_paths) {  // Passed over, it would publish what is to be kept.
+      Error::service_schema("Service '" + full_name_ +
+                            "': the setting '$secureSettings' must be a list of paths.")
+          .raise();
+    }
   }
   settings_ = std::move(settings);
   full_name_ = full_service_name(name_, version_, settings_);

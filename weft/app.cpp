@@ -132,7 +132,7 @@ int App::run() {
   parts_->runtime.loop().post([&] {
     run_detached([this] { return parts_->broker->start(); },
                  [&](const std::exception_ptr& failure) {
-                   if (!failure) return;
+                   if (!failure || stopping) return;
                    start_failed = true;
                    parts_->broker->log().fatal("The node did not start: ",
                                                Error::from_exception(failure).to_string());

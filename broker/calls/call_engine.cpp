@@ -14,22 +14,15 @@ constexpr std::size_t kPoolMax = 1024;
 
 const Payload kEmptyObject = Payload(Value::object());
 
-// The calling context's meta with the call's own laid over it; without one of them nothing is decoded or
-// copied.
-Payload meta_for(const Value* own, Context* parent) {
-  if (parent == nullptr) return own != nullptr ? Payload(*own) : Payload();
-  Payload inherited = ContextAccess(*parent).current_meta();
-  if (own == nullptr || own->empty()) return inherited;
-  if (inherited.is_empty_object()) return Payload(*own);
-  Value merged = inherited.value();
-  merged.merge(*own);
-  return Payload(std::move(merged));
-}
-
 }  // namespace
 
 void CallRecord::recycle() {
+  if (engine_ == nullptr) {
+    delete this;
+    return;
+  }
   CallEngine& engine = *engine_;
+  engine.unlink(*this);
   reset();
   action_.clear();
   params_ = Payload();
@@ -53,7 +46,38 @@ void CallRecord::recycle() {
 CallEngine::CallEngine(Parts parts)
     : parts_(std::move(parts)), pending_(parts_.random.next(), parts_.random.next()) {}
 
-CallEngine::~CallEngine() = default;
+CallEngine::~CallEngine() {
+  for (const CallRef& ref : calls_under_way()) {
+    auto& call = static_cast<CallRecord&>(*ref.get());
+    unlink(call);
+    call.engine_ = nullptr;
+    call.on_done.reset();
+    if (call.timer_ != 0) parts_.loop.cancel(std::exchange(call.timer_, 0));
+    if (call.slot_) {
+      call.slot_.reset();
+      call.release();
+    }
+  }
+}
+
+void CallEngine::link(CallRecord& call) {
+  call.previous_ = nullptr;
+  call.next_ = first_;
+  if (first_ != nullptr) first_->previous_ = &call;
+  first_ = &call;
+}
+
+void CallEngine::unlink(CallRecord& call) {
+  (call.previous_ != nullptr ? call.previous_->next_ : first_) = call.next_;
+  if (call.next_ != nullptr) call.next_->previous_ = call.previous_;
+  call.previous_ = call.next_ = nullptr;
+}
+
+std::vector<CallRef> CallEngine::calls_under_way() const {
+  std::vector<CallRef> calls;
+  for (CallRecord* call = first_; call != nullptr; call = call->next_) calls.emplace_back(call);
+  return calls;
+}
 
 CallRef CallEngine::start(std::string_view action, Params&& params, const CallOptions& options,
                           Context* parent) {
@@ -64,20 +88,25 @@ CallRef CallEngine::start(std::string_view action, Params&& params, const CallOp
     record = pool_.back().release();
     pool_.pop_back();
   }
+  link(*record);
   CallRef ref(record);
   CallRecord& call = *record;
-  ++active_;
 
   call.action_ = action;
   call.params_ = std::move(params).take();
   if (call.params_.is_absent()) call.params_ = kEmptyObject;
-  call.meta_ = meta_for(options.meta, parent);
+  if (parent != nullptr) {
+    call.meta_ = ContextAccess(*parent).meta_below(options.meta);
+  } else if (options.meta != nullptr) {
+    call.meta_ = Payload(*options.meta);
+  }
   if (options.headers != nullptr) call.headers_ = *options.headers;
   call.direct_node_ = options.node;
   call.request_id_ = options.request_id;
   call.caller_ = options.caller;
   call.timeout_ = options.timeout;
   call.tracked_ = options.tracking;
+  if (call.tracked_) ++active_;
   if (options.fallback != nullptr) call.fallback_ = *options.fallback;
   call.retry_ = RetryState(parts_.options.retry, options.retries, false);
   ++call.attempt_;
@@ -87,7 +116,7 @@ CallRef CallEngine::start(std::string_view action, Params&& params, const CallOp
     return ref;
   }
   if (parent != nullptr) {
-    call.level_ = parent->level() + 1;
+    call.level_ = next_level(parent->level());
     call.tracing_ = parent->tracing();
     call.parent_id_ = parent->id();
     if (call.request_id_.empty()) call.request_id_ = parent->request_id();
@@ -121,6 +150,7 @@ Duration CallEngine::timeout_of(const CallRecord& call, const ActionList* list) 
 }
 
 void CallEngine::attempt(CallRecord& call) {
+  call.node_id_.clear();
   ActionList* list = parts_.registry.find_action(call.action_);
   if (list == nullptr) {
     return end_attempt(call, Error::service_not_found(call.action_, call.direct_node_));
@@ -152,6 +182,10 @@ void CallEngine::fill_context(CallRecord& call, Context& context, LocalAction& a
   access.set_tracing(call.tracing_);
   access.set_meta(call.meta_);
   access.set_headers(call.headers_.is_null() ? Payload() : Payload(call.headers_));
+  if (call.request_id_.empty() && call.retry_.may_retry()) {  // Further tries keep it.
+    call.request_id_ = make_uuid(parts_.random);
+    access.set_id(call.request_id_);
+  }
   access.set_request_id(call.request_id_);
   access.set_parent_id(call.parent_id_);
   access.set_caller(call.caller_);
@@ -260,7 +294,8 @@ void CallEngine::end_attempt(CallRecord& call, Result<Payload> result, bool node
   ++call.attempt_;
   if (result || shut_down_) return finish(call, std::move(result));
 
-  const auto pause = call.retry_.next(result.error(), node_lost, parts_.random);
+  // A call of one certain node has nowhere else to go at once.
+  const auto pause = call.retry_.next(result.error(), node_lost && call.direct_node_.empty(), parts_.random);
   if (!pause) return finish(call, std::move(result));
   const Instant next = parts_.loop.now() + *pause;
   if (next >= call.deadline_) return finish(call, std::move(result));
@@ -285,7 +320,7 @@ void CallEngine::end_attempt(CallRecord& call, Result<Payload> result, bool node
 
 void CallEngine::finish(CallRecord& call, Result<Payload> result) {
   const CallRef keep(&call);
-  --active_;
+  if (call.tracked_) --active_;
   if (!result && call.fallback_) {
     call.complete(Payload(std::move(*call.fallback_)));
   } else {
@@ -349,11 +384,9 @@ void CallEngine::when_idle(UniqueFunction<void()> callback) {
 
 void CallEngine::shut_down(const Error& error) {
   shut_down_ = error;
-  std::vector<CallRef> open;
-  pending_.for_each([&](CallRecord* call) { open.emplace_back(call); });
-  for (const CallRef& ref : open) {
+  for (const CallRef& ref : calls_under_way()) {
     auto& call = static_cast<CallRecord&>(*ref.get());
-    if (!call.done() && call.slot_) end_attempt(call, error);
+    if (!call.done()) end_attempt(call, error);
   }
 }
 

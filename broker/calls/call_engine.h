@@ -44,7 +44,9 @@ class CallRecord final : public detail::CallState {
   friend class CallEngine;
   void recycle() override;
 
-  CallEngine* engine_;
+  CallEngine* engine_;              // Null once it is gone.
+  CallRecord* previous_ = nullptr;  // In the engine's list of records that someone holds.
+  CallRecord* next_ = nullptr;
   std::string action_;
   Payload params_;
   Payload meta_;
@@ -72,7 +74,7 @@ class CallRecord final : public detail::CallState {
 // Makes calls: picks an endpoint, runs the action here or sends a request, and ends the call with a result,
 // an error, the loss of the node or the deadline; or picks again when the failure may be tried again.
 //
-// Thread: loop thread only.
+// Calls may be held beyond its life: they just never end then. Thread: loop thread only.
 class CallEngine {
  public:
   struct Parts {
@@ -101,9 +103,10 @@ class CallEngine {
   void on_undelivered(std::string_view node, std::string_view id);
 
   [[nodiscard]] std::size_t pending_requests() const { return pending_.size(); }
+  // Calls under way that stop() waits for.
   [[nodiscard]] std::size_t active_calls() const { return active_; }
   void when_idle(UniqueFunction<void()> callback);
-  // New calls fail at once with `error` from now on; those under way end with it.
+  // New calls fail at once with `error` from now on; those under way end with it, whatever they wait for.
   void shut_down(const Error& error);
 
  private:
@@ -119,10 +122,14 @@ class CallEngine {
   [[nodiscard]] Duration timeout_of(const CallRecord& call, const ActionList* list) const;
   void fill_context(CallRecord& call, Context& context, LocalAction& action, Duration timeout);
   void note_local_outcome(CallRecord& call, Context& context);
+  void link(CallRecord& call);
+  void unlink(CallRecord& call);
+  [[nodiscard]] std::vector<CallRef> calls_under_way() const;
 
   Parts parts_;
   PendingRequests pending_;
   std::vector<std::unique_ptr<CallRecord>> pool_;
+  CallRecord* first_ = nullptr;  // Of the records that someone holds.
   std::size_t active_ = 0;
   std::optional<Error> shut_down_;
   UniqueFunction<void()> when_idle_;

@@ -26,6 +26,8 @@ class Canary {
   void on_request_sent(std::string_view node);
   // A request to `node` has ended, however it did.
   void on_request_ended(std::string_view node);
+  // No canary flies any more.
+  void stop() { timer_.cancel(); }
   // Anything came from `node`.
   void on_heard(std::string_view node);
 

@@ -16,8 +16,8 @@ std::optional<Duration> RetryState::next(const Error& error, bool node_lost, Ran
   --left_;
   ++tried_;
   if (node_lost) return Duration::zero();
-  const double full =
-      std::min(to_ms(policy_.delay) * std::pow(policy_.factor, tried_ - 1), to_ms(policy_.max_delay));
+  const double growth = std::min(std::pow(policy_.factor, tried_ - 1), 1e9);  // Finite, whatever the factor.
+  const double full = std::min(to_ms(policy_.delay) * growth, to_ms(policy_.max_delay));
   return from_ms(full * (0.5 + 0.5 * random.uniform()));
 }
 

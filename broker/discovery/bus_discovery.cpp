@@ -1,5 +1,7 @@
 #include "broker/discovery/bus_discovery.h"
 
+#include <utility>
+
 namespace weft {
 
 BusDiscovery::BusDiscovery(Parts parts)
@@ -21,12 +23,14 @@ void BusDiscovery::announce() {
   send_info({});
 }
 
-void BusDiscovery::stop() {
+void BusDiscovery::stop(bool goodbye) {
+  if (std::exchange(stopped_, true)) return;
   timer_.cancel();
-  (void)parts_.sender.send_control(PacketType::kDisconnect, {}, {});
+  if (goodbye) (void)parts_.sender.send_control(PacketType::kDisconnect, {}, {});
 }
 
 void BusDiscovery::on_reconnected() {
+  if (stopped_) return;
   // Both sides may have changed meanwhile.
   if (announced_) send_info({});
   (void)parts_.sender.send_control(PacketType::kDiscover, {}, {});
@@ -37,9 +41,12 @@ void BusDiscovery::send_info(std::string_view node) {
 }
 
 void BusDiscovery::on_control(PacketType type, std::string_view sender, const Value& body, std::string_view) {
+  if (stopped_) return;
   switch (type) {
     case PacketType::kDiscover:
-      return send_info(sender);
+      // Before there is something to say, an answer could only take from a namesake what it offers.
+      if (announced_) send_info(sender);
+      return;
     case PacketType::kInfo:
       return parts_.membership.apply_info(sender, body);
     case PacketType::kDisconnect:

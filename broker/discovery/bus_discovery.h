@@ -23,7 +23,7 @@ class BusDiscovery final : public Discovery {
 
   void start() override;
   void announce() override;
-  void stop() override;
+  void stop(bool goodbye) override;
   void on_control(PacketType type, std::string_view sender, const Value& body,
                   std::string_view remote_host) override;
   void on_node_sighted(std::string_view, const SocketAddress&, bool) override {}
@@ -39,6 +39,7 @@ class BusDiscovery final : public Discovery {
   HeartbeatMonitor monitor_;
   Timer timer_;
   bool announced_ = false;
+  bool stopped_ = false;
 };
 
 }  // namespace weft

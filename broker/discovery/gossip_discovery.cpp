@@ -40,7 +40,7 @@ void GossipDiscovery::announce() {
   carry_out();
 }
 
-void GossipDiscovery::stop() {
+void GossipDiscovery::stop(bool) {
   stopped_ = true;
   timer_.cancel();
 }

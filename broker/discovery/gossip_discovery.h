@@ -26,7 +26,7 @@ class GossipDiscovery final : public Discovery {
 
   void start() override;
   void announce() override;
-  void stop() override;
+  void stop(bool goodbye) override;
   void on_control(PacketType type, std::string_view sender, const Value& body,
                   std::string_view remote_host) override;
   void on_node_sighted(std::string_view node, const SocketAddress& address, bool listed) override;

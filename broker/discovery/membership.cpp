@@ -17,6 +17,7 @@ void Membership::info_applied(const InfoOutcome& outcome) {
   Node& node = *outcome.node;
   if (outcome.services_changed) {
     registry_.register_remote(node);
+    if (outcome.restarted) listener_.on_node_restarted(node);
     listener_.on_remote_services_changed();
   } else {
     // The definitions that the registry points to were not touched.

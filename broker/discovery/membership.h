@@ -21,6 +21,8 @@ class Membership {
    public:
     virtual void on_node_connected(const Node& node, bool reconnected) = 0;
     virtual void on_node_updated(const Node& node) = 0;
+    // It is another process now; what the old one was asked will not be answered.
+    virtual void on_node_restarted(const Node& node) = 0;
     // Its endpoints are gone from the registry already.
     virtual void on_node_disconnected(const Node& node, bool unexpected) = 0;
     virtual void on_remote_services_changed() = 0;
@@ -67,8 +69,8 @@ class Discovery {
   virtual void start() = 0;
   // The local service list changed (Membership::set_local_services has been called): tell everyone.
   virtual void announce() = 0;
-  // Says goodbye. Nothing happens afterwards.
-  virtual void stop() = 0;
+  // Leaves, with a goodbye to the others or without a word. Nothing happens afterwards.
+  virtual void stop(bool goodbye) = 0;
   // DISCOVER, INFO, DISCONNECT, HEARTBEAT or a gossip packet.
   virtual void on_control(PacketType type, std::string_view sender, const Value& body,
                           std::string_view remote_host) = 0;

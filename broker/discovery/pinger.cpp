@@ -13,11 +13,11 @@ Task<std::optional<Pong>> Pinger::ping(std::string node_id, std::string id, Dura
   const Sent& own = sent_.emplace(id, Sent{loop_.now(), true, std::nullopt}).first->second;
   const Forget forget{sent_, id};
   Value body{{"id", id}, {"time", loop_.wall_ms()}};
-  if (!sender_.send_control(PacketType::kPing, node_id, std::move(body))) co_return std::nullopt;
+  if (stopped_ || !sender_.send_control(PacketType::kPing, node_id, std::move(body))) co_return std::nullopt;
   const Instant deadline = loop_.now() + timeout;
   while (!own.answer) {
     const bool woken = co_await answered_.wait(loop_, deadline);
-    if (!woken) co_return std::nullopt;
+    if (!woken || stopped_) co_return std::nullopt;
   }
   co_return own.answer;
 }
@@ -33,6 +33,11 @@ void Pinger::forget_old() {
   std::erase_if(sent_, [this](const auto& entry) {
     return !entry.second.awaited && loop_.now() - entry.second.at > kOld;
   });
+}
+
+void Pinger::stop() {
+  stopped_ = true;
+  answered_.notify();
 }
 
 void Pinger::on_ping(std::string_view sender, const Value& body) {

@@ -24,6 +24,9 @@ class Pinger {
   // A PING that nobody waits for: its PONG shows in on_pong() alone.
   void probe(std::string_view node_id, std::string_view id);
 
+  // Pings under way end without an answer.
+  void stop();
+
   void on_ping(std::string_view sender, const Value& body);
   // The measured answer, or nothing for a PONG that makes no sense.
   std::optional<Pong> on_pong(std::string_view sender, const Value& body);
@@ -40,6 +43,7 @@ class Pinger {
   ControlSender& sender_;
   std::map<std::string, Sent, std::less<>> sent_;  // By id.
   Signal answered_;
+  bool stopped_ = false;
 };
 
 }  // namespace weft

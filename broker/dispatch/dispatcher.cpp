@@ -38,6 +38,9 @@ void Dispatcher::start(std::unique_ptr<Run> owned, bool blocking) {
   runs_.emplace(run.number, std::move(owned));
   if (run.tracked) ++active_;
   if (blocking) {
+    // A worker must find them made: making an id takes the loop thread's dice.
+    (void)run.context.id();
+    (void)run.context.request_id();
     // The worker owns the run while it works on it: abandon_all() must not free it under its feet.
     struct Job {
       std::shared_ptr<bool> alive;
@@ -84,8 +87,9 @@ void Dispatcher::finish(Run& run, Result<Payload> result) {
   // Out of the table first: `done` may stop the broker, or make calls that end in line.
   const std::unique_ptr<Run> owned = std::move(slot->second);
   runs_.erase(slot);
+  if (run.tracked) --active_;
   if (auto done = std::move(run.done)) done(run, std::move(result));
-  if (run.tracked && --active_ == 0 && when_idle_) {
+  if (active_ == 0 && when_idle_) {
     auto callback = std::move(when_idle_);
     callback();
   }

@@ -5,7 +5,8 @@
 
 namespace weft {
 
-void RequestServer::fill(Context& context, const RequestPacket& packet, const LocalAction& action) {
+void RequestServer::fill(Context& context, const RequestPacket& packet, const LocalAction& action,
+                         Duration own_timeout) {
   ContextAccess access(context);
   access.set_action(action.full_name());
   access.set_node_id(packet.sender);
@@ -17,8 +18,8 @@ void RequestServer::fill(Context& context, const RequestPacket& packet, const Lo
   access.set_tracing(packet.tracing);
   access.set_meta(packet.meta);
   access.set_headers(packet.headers);
-  if (packet.timeout_ms && *packet.timeout_ms > 0)
-    access.set_deadline(parts_.loop.now() + from_ms(*packet.timeout_ms));
+  const Duration timeout = packet.timeout_ms ? from_ms(*packet.timeout_ms) : own_timeout;
+  if (timeout > Duration::zero()) access.set_deadline(parts_.loop.now() + timeout);
   context.params = packet.params.is_absent() ? Payload(Value::object()) : packet.params;
 }
 
@@ -43,17 +44,19 @@ void RequestServer::serve(const RequestPacket& packet) {
     return answer(packet.sender, packet.id, Error::service_not_available(packet.action, self), nullptr);
   }
   const std::shared_ptr<LocalAction> action = list->local->local_action;  // It may remove its own service.
-  if (!action->is_inline()) return run(packet, action);
+  const Duration own_timeout = list->timeout >= Duration::zero() ? list->timeout : parts_.request_timeout;
+  if (!action->is_inline()) return run(packet, action, own_timeout);
 
   Context context(parts_.broker, &action->service());
-  fill(context, packet, *action);
+  fill(context, packet, *action, own_timeout);
   const Result<Payload> result = Dispatcher::invoke(action->handler(), context);
   answer(packet.sender, packet.id, result, &context);
 }
 
-void RequestServer::run(const RequestPacket& packet, const std::shared_ptr<LocalAction>& action) {
+void RequestServer::run(const RequestPacket& packet, const std::shared_ptr<LocalAction>& action,
+                        Duration own_timeout) {
   std::unique_ptr<Run> run = parts_.dispatcher.make_run(&action->service());
-  fill(run->context, packet, *action);
+  fill(run->context, packet, *action, own_timeout);
   ContextAccess(run->context).retain();
   run->handler = std::shared_ptr<Handler>(action, &action->handler());
   run->keep = action;
@@ -61,20 +64,20 @@ void RequestServer::run(const RequestPacket& packet, const std::shared_ptr<Local
   // Answered once: by the handler, or by the deadline.
   struct Answer {
     bool given = false;
-    EventLoop::TimerId timer = 0;
+    Timer deadline;
   };
-  auto state = std::make_shared<Answer>();
+  auto state = std::make_unique<Answer>();
   if (run->context.deadline() != kNever) {
-    state->timer = parts_.loop.schedule(
-        run->context.deadline(), life_.guard([this, state, node = std::string(packet.sender),
-                                              id = std::string(packet.id), name = action->full_name()] {
-          state->timer = 0;
-          state->given = true;
-          answer(node, id, Error::request_timeout(name, parts_.registry.nodes().self().id), nullptr);
-        }));
+    state->deadline.set(parts_.loop, run->context.deadline(),
+                        life_.guard([this, &given = state->given, node = std::string(packet.sender),
+                                     id = std::string(packet.id), name = action->full_name()] {
+                          given = true;
+                          answer(node, id, Error::request_timeout(name, parts_.registry.nodes().self().id),
+                                 nullptr);
+                        }));
   }
-  run->done = [this, state](Run& ended, Result<Payload> result) {
-    if (state->timer != 0) parts_.loop.cancel(state->timer);
+  run->done = [this, state = std::move(state)](Run& ended, Result<Payload> result) {
+    state->deadline.cancel();
     if (state->given) return;  // The caller has given up.
     answer(ended.context.node_id(), ended.context.id(), result, &ended.context);
   };

@@ -8,6 +8,7 @@
 #include "lib/base/log.h"
 #include "lib/loop/event_loop.h"
 #include "lib/protocol/packet.h"
+#include "lib/time/clock.h"
 
 namespace weft {
 
@@ -32,6 +33,7 @@ class RequestServer {
     Dispatcher& dispatcher;
     ResponseSender& sender;
     bool send_stack = false;
+    Duration request_timeout{};  // Of requests that bring none, for actions without one; 0: none.
     Logger log;
   };
   explicit RequestServer(Parts parts) : parts_(std::move(parts)) {}
@@ -41,8 +43,8 @@ class RequestServer {
   void refuse_new() { refusing_ = true; }
 
  private:
-  void fill(Context& context, const RequestPacket& packet, const LocalAction& action);
-  void run(const RequestPacket& packet, const std::shared_ptr<LocalAction>& action);
+  void fill(Context& context, const RequestPacket& packet, const LocalAction& action, Duration own_timeout);
+  void run(const RequestPacket& packet, const std::shared_ptr<LocalAction>& action, Duration own_timeout);
   void answer(std::string_view node, std::string_view id, const Result<Payload>& result,
               const Context* context);
 

@@ -57,11 +57,10 @@ void EventEngine::send(EventType type, std::string_view event, Params&& params, 
   if (event.starts_with('$')) parts_.local_bus.publish(event, payload.value());
 
   Payload meta;
-  if (parent != nullptr) meta = ContextAccess(*parent).current_meta();
-  if (options.meta != nullptr && !options.meta->empty()) {
-    Value merged = meta.is_empty_object() ? Value::object() : meta.value();
-    merged.merge(*options.meta);
-    meta = Payload(std::move(merged));
+  if (parent != nullptr) {
+    meta = ContextAccess(*parent).meta_below(options.meta);
+  } else if (options.meta != nullptr) {
+    meta = Payload(*options.meta);
   }
   const std::string id = parts_.broker.make_id();
   std::string_view caller = options.caller;
@@ -80,7 +79,7 @@ void EventEngine::send(EventType type, std::string_view event, Params&& params, 
                     .parent_id = parent != nullptr ? parent->id() : std::string_view(),
                     .caller = caller,
                     .sender = parts_.registry.nodes().self().id,
-                    .level = parent != nullptr ? parent->level() + 1 : 1,
+                    .level = parent != nullptr ? next_level(parent->level()) : 1,
                     .tracing = parent != nullptr ? parent->tracing() : std::nullopt};
   switch (type) {
     case EventType::kEmit:
@@ -117,12 +116,10 @@ void EventEngine::emit(Delivery& delivery, std::span<const std::string_view> gro
       if (candidates.size() == open.front()->available.size() || candidates.empty()) {
         chosen = parts_.registry.pick_event(*open.front(), selection);
       } else {
-        const auto own =
-            std::find_if(candidates.begin(), candidates.end(), [](const Endpoint* e) { return e->local; });
-        const Endpoint* picked = own != candidates.end() && parts_.registry.prefers_local()
-                                     ? *own
-                                     : open.front()->strategy->select(candidates, selection);
-        chosen = static_cast<EventEndpoint*>(const_cast<Endpoint*>(picked));
+        const auto is_remote = [](const Endpoint* e) { return !e->local; };
+        if (parts_.registry.prefers_local() && !std::all_of(candidates.begin(), candidates.end(), is_remote))
+          std::erase_if(candidates, is_remote);
+        chosen = parts_.registry.pick_event_among(*open.front(), candidates, selection);
       }
       if (chosen == nullptr) break;
       Node* node = chosen->node;

@@ -1,6 +1,9 @@
 #include "broker/events/local_bus.h"
 
+#include <exception>
+
 #include "broker/registry/pattern.h"
+#include "lib/error/error.h"
 
 namespace weft {
 
@@ -22,7 +25,12 @@ void LocalBus::publish(std::string_view event, const Value& payload) {
     at = next->first;
     if (!matches_strict(event, next->second.pattern)) continue;
     const auto listener = next->second.listener;
-    (*listener)(event, payload);
+    try {
+      (*listener)(event, payload);
+    } catch (...) {
+      log_.error("A listener to '", event,
+                 "' failed: ", Error::from_exception(std::current_exception()).to_string());
+    }
   }
 }
 

@@ -84,6 +84,7 @@ InfoOutcome NodeCatalog::apply_info(std::string_view id, const Value& info, Inst
   if (seq > node.seq || was_offline || instance_id != node.instance_id) {
     outcome.services_changed = true;
     if (instance_id != node.instance_id) {  // A new process starts counting its load anew.
+      outcome.restarted = !was_offline && !node.instance_id.empty();
       node.cpu_seq = 0;
       node.cpu.reset();
     }

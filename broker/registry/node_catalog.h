@@ -16,6 +16,7 @@ struct InfoOutcome {
   Node* node = nullptr;
   bool is_new = false;            // Never heard of before (or only sighted).
   bool reconnected = false;       // Was known and offline.
+  bool restarted = false;         // Was online, and is another process now: the old one's end went unnoticed.
   bool services_changed = false;  // Its service list is to be registered anew from `node->services`.
 };
 

@@ -1,6 +1,9 @@
 #include "broker/registry/registry.h"
 
 #include <algorithm>
+#include <exception>
+#include <iterator>
+#include <utility>
 
 #include "broker/registry/pattern.h"
 #include "lib/base/assert.h"
@@ -16,8 +19,10 @@ std::string event_key(std::string_view pattern, std::string_view group) {
   return key;
 }
 
-constexpr std::size_t kMatchCacheMax =
-    4096;  // Event names come from peers: the cache must not grow with them.
+// Names come from peers, and nothing may grow with them for ever: cached event names, and actions that nobody
+// offers any more.
+constexpr std::size_t kMatchCacheMax = 4096;
+constexpr std::size_t kOrphanedActionsMax = 10'000;
 
 // Calls `visit(name, definition)` for each entry of an `actions` or `events` map; peers may send an array as
 // well.
@@ -52,6 +57,11 @@ Registry::Registry(NodeCatalog& nodes, RegistryConfig config, const StrategyTabl
 
 Registry::~Registry() = default;
 
+Result<> Registry::check_strategy(std::string_view name, const Value& options) const {
+  if (auto made = strategies_.make(name, options, random_); !made) return made.error();
+  return {};
+}
+
 std::unique_ptr<Strategy> Registry::make_strategy(const Value& definition, std::string_view what) {
   if (definition["strategy"].is_string()) {
     auto made = strategies_.make(definition["strategy"].str(), definition["strategyOptions"], random_);
@@ -66,7 +76,7 @@ std::unique_ptr<Strategy> Registry::make_strategy(const Value& definition, std::
 ActionList& Registry::action_list(std::string_view name, const Value& definition) {
   if (const auto found = actions_.find(name); found != actions_.end()) {
     ActionList& list = *found->second;
-    if (list.strategy == nullptr) list.strategy = make_strategy(definition, name);
+    if (list.endpoints.empty()) list.strategy = make_strategy(definition, name);
     return list;
   }
   auto list = std::make_unique<ActionList>();
@@ -121,7 +131,7 @@ void Registry::register_remote(Node& node) {
   std::erase_if(services_, [&node](const auto& entry) { return entry->node == &node; });
 
   std::size_t services = 0;
-  for (Value& service : node.services.items()) {
+  for (const Value& service : std::as_const(node.services).items()) {
     const std::string_view name = service["name"].str_or({});
     if (name.empty()) continue;
     if (++services > config_.services_per_node_max) {
@@ -132,15 +142,14 @@ void Registry::register_remote(Node& node) {
     auto entry = std::make_unique<ServiceEntry>();
     entry->node = &node;
     entry->name = name;
-    const std::string_view given = std::as_const(service)["fullName"].str_or({});
-    entry->full_name = given.empty() ? full_service_name(name, std::as_const(service)["version"],
-                                                         std::as_const(service)["settings"])
-                                     : std::string(given);
+    const std::string_view given = service["fullName"].str_or({});
+    entry->full_name =
+        given.empty() ? full_service_name(name, service["version"], service["settings"]) : std::string(given);
     entry->definition = &service;
 
-    std::size_t actions = 0;
-    for_each_entry(std::as_const(service)["actions"], [&](std::string_view action, const Value& definition) {
-      if (++actions > config_.actions_per_service_max) return;
+    std::size_t entries = 0;
+    for_each_entry(service["actions"], [&](std::string_view action, const Value& definition) {
+      if (++entries > config_.actions_per_service_max) return;
       const std::string_view visibility = definition["visibility"].str_or({});
       if (visibility == "protected" || visibility == "private")
         return;  // Not for us, whatever the peer says.
@@ -158,8 +167,8 @@ void Registry::register_remote(Node& node) {
       endpoint->service = entry->full_name;
       endpoint->generation = generation;
     });
-    for_each_entry(std::as_const(service)["events"], [&](std::string_view pattern, const Value& definition) {
-      if (++actions > config_.actions_per_service_max) return;
+    for_each_entry(service["events"], [&](std::string_view pattern, const Value& definition) {
+      if (++entries > config_.actions_per_service_max) return;
       const std::string_view own_group = definition["group"].str_or({});
       EventList& list =
           event_list(pattern, own_group.empty() ? std::string_view(entry->name) : own_group, definition);
@@ -177,6 +186,10 @@ void Registry::register_remote(Node& node) {
       endpoint->definition = &definition;
       endpoint->generation = generation;
     });
+    if (entries > config_.actions_per_service_max) {
+      log_.warn("Service '", entry->full_name, "' of node '", node.id, "' announces more than ",
+                config_.actions_per_service_max, " actions and events: the rest is left out.");
+    }
     services_.push_back(std::move(entry));
   }
   remove_endpoints(node, generation);
@@ -197,6 +210,7 @@ void Registry::remove_endpoints(const Node& node, std::uint64_t keep_generation)
     std::erase_if(list->endpoints, is_stale);
     refresh(*list);
   }
+  drop_orphaned_actions();
   bool dropped = false;
   for (const auto& list : events_) {
     if (std::none_of(list->endpoints.begin(), list->endpoints.end(), concerns)) continue;
@@ -249,9 +263,6 @@ void Registry::register_local(const LocalServiceParts& parts) {
 }
 
 void Registry::unregister_local(std::string_view full_name) {
-  const Node& self = nodes_.self();
-  std::erase_if(services_,
-                [&](const auto& entry) { return entry->node == &self && entry->full_name == full_name; });
   for (const auto& list : actions_in_order_) {
     const auto removed =
         std::erase_if(list->endpoints, [&](const auto& e) { return e->local && e->service == full_name; });
@@ -268,6 +279,21 @@ void Registry::unregister_local(std::string_view full_name) {
     return true;
   });
   matches_.clear();
+  // Last: the endpoints' service names live in it.
+  const Node& self = nodes_.self();
+  std::erase_if(services_,
+                [&](const auto& entry) { return entry->node == &self && entry->full_name == full_name; });
+}
+
+void Registry::drop_orphaned_actions() {
+  const auto is_orphaned = [](const auto& list) { return list->endpoints.empty(); };
+  const auto orphaned = std::count_if(actions_in_order_.begin(), actions_in_order_.end(), is_orphaned);
+  if (static_cast<std::size_t>(orphaned) <= kOrphanedActionsMax) return;
+  std::erase_if(actions_in_order_, [&](const auto& list) {
+    if (!is_orphaned(list)) return false;
+    actions_.erase(list->name);
+    return true;
+  });
 }
 
 ActionList* Registry::find_action(std::string_view name) {
@@ -275,14 +301,26 @@ ActionList* Registry::find_action(std::string_view name) {
   return found == actions_.end() ? nullptr : found->second;
 }
 
+Result<const Endpoint*> Registry::select(Strategy& strategy, std::span<const Endpoint* const> endpoints,
+                                         const Selection& selection) {
+  if (endpoints.size() == 1) return endpoints.front();
+  try {
+    return strategy.select(endpoints, selection);
+  } catch (...) {  // A strategy of the user's.
+    const Error error = Error::from_exception(std::current_exception());
+    log_.error("A strategy failed: ", error.to_string());
+    return error;
+  }
+}
+
 Result<ActionEndpoint*> Registry::pick(ActionList& list, const Selection& selection) {
   if (list.available.empty()) return Error::service_not_available(list.name);
   const bool local_available = list.local != nullptr && list.local->available;
   if (local_available && (config_.prefer_local || list.name.front() == '$')) return list.local;
-  const Endpoint* chosen =
-      list.available.size() == 1 ? list.available.front() : list.strategy->select(list.available, selection);
-  if (chosen == nullptr) return Error::service_not_available(list.name);
-  return static_cast<ActionEndpoint*>(const_cast<Endpoint*>(chosen));
+  const Result<const Endpoint*> chosen = select(*list.strategy, list.available, selection);
+  if (!chosen) return chosen.error();
+  if (*chosen == nullptr) return Error::service_not_available(list.name);
+  return static_cast<ActionEndpoint*>(const_cast<Endpoint*>(*chosen));
 }
 
 Result<ActionEndpoint*> Registry::pick_on(std::string_view action, std::string_view node_id) {
@@ -300,33 +338,40 @@ const std::vector<EventList*>& Registry::match_event(std::string_view event) {
   for (const auto& list : events_) {
     if (matches_strict(event, list->pattern)) matching.push_back(list.get());
   }
-  if (matches_.size() >= kMatchCacheMax) {
-    uncached_match_ = std::move(matching);
-    return uncached_match_;
-  }
+  if (matches_.size() >= kMatchCacheMax) matches_.clear();
   return matches_.emplace(event, std::move(matching)).first->second;
 }
 
 EventEndpoint* Registry::pick_event(EventList& list, const Selection& selection) {
   if (list.available.empty()) return nullptr;
   if (config_.prefer_local) {
-    for (const Endpoint* endpoint : list.available) {
-      if (endpoint->local) return static_cast<EventEndpoint*>(const_cast<Endpoint*>(endpoint));
-    }
+    if (EventEndpoint* own = pick_local(list, selection)) return own;
   }
-  const Endpoint* chosen =
-      list.available.size() == 1 ? list.available.front() : list.strategy->select(list.available, selection);
-  return static_cast<EventEndpoint*>(const_cast<Endpoint*>(chosen));
+  const Result<const Endpoint*> chosen = select(*list.strategy, list.available, selection);
+  return chosen ? static_cast<EventEndpoint*>(const_cast<Endpoint*>(*chosen)) : nullptr;
+}
+
+EventEndpoint* Registry::pick_event_among(EventList& list, std::span<const Endpoint* const> endpoints,
+                                          const Selection& selection) {
+  if (endpoints.empty()) return nullptr;
+  if (endpoints.size() == list.available.size()) endpoints = list.available;
+  // What a strategy has drawn up for the whole list does not fit a part of it, and the other way round.
+  const bool is_part = endpoints.size() > 1 && endpoints.size() < list.available.size();
+  if (is_part) list.strategy->on_endpoints_changed();
+  const Result<const Endpoint*> chosen = select(*list.strategy, endpoints, selection);
+  if (is_part) list.strategy->on_endpoints_changed();
+  return chosen ? static_cast<EventEndpoint*>(const_cast<Endpoint*>(*chosen)) : nullptr;
 }
 
 EventEndpoint* Registry::pick_local(EventList& list, const Selection& selection) {
+  const auto is_local = [](const Endpoint* endpoint) { return endpoint->local; };
+  const auto first = std::find_if(list.available.begin(), list.available.end(), is_local);
+  if (first == list.available.end()) return nullptr;
+  if (std::none_of(first + 1, list.available.end(), is_local))  // Nearly always.
+    return static_cast<EventEndpoint*>(const_cast<Endpoint*>(*first));
   std::vector<const Endpoint*> own;
-  for (const Endpoint* endpoint : list.available) {
-    if (endpoint->local) own.push_back(endpoint);
-  }
-  if (own.empty()) return nullptr;
-  const Endpoint* chosen = own.size() == 1 ? own.front() : list.strategy->select(own, selection);
-  return static_cast<EventEndpoint*>(const_cast<Endpoint*>(chosen));
+  std::copy_if(first, list.available.end(), std::back_inserter(own), is_local);
+  return pick_event_among(list, own, selection);
 }
 
 bool Registry::has_service(std::string_view full_name) const {

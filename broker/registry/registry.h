@@ -46,8 +46,8 @@ struct EventEndpoint : Endpoint {
   std::shared_ptr<LocalSubscription> subscription;
 };
 
-// The endpoints of one action. Stays for ever once the name was seen, so that "not available" and "not found"
-// differ, and pointers to it stay good.
+// The endpoints of one action. Stays when the last one is gone, so that "not available" and "not found"
+// differ; only a mesh with thousands of such names forgets them.
 struct ActionList {
   std::string name;
   std::vector<std::unique_ptr<ActionEndpoint>> endpoints;  // In order of registration.
@@ -121,6 +121,9 @@ class Registry {
 
   // The same among this node's own subscriptions alone: for an event that another node has balanced.
   [[nodiscard]] EventEndpoint* pick_local(EventList& list, const Selection& selection);
+  // The same among some of the list's available endpoints, by the strategy alone.
+  [[nodiscard]] EventEndpoint* pick_event_among(EventList& list, std::span<const Endpoint* const> endpoints,
+                                                const Selection& selection);
   [[nodiscard]] bool prefers_local() const { return config_.prefer_local; }
 
   [[nodiscard]] bool has_service(std::string_view full_name) const;
@@ -130,6 +133,9 @@ class Registry {
   [[nodiscard]] std::span<const std::unique_ptr<EventList>> events() const { return events_; }
   [[nodiscard]] std::size_t remote_action_endpoints(const Node& node) const;
 
+  // Whether a strategy of this name can be made with these options; else a BrokerOptionsError.
+  [[nodiscard]] Result<> check_strategy(std::string_view name, const Value& options) const;
+
   // Strategies look again: a node came, went or was updated.
   void endpoints_changed();
 
@@ -137,7 +143,11 @@ class Registry {
   ActionList& action_list(std::string_view name, const Value& definition);
   EventList& event_list(std::string_view pattern, std::string_view group, const Value& definition);
   std::unique_ptr<Strategy> make_strategy(const Value& definition, std::string_view what);
+  // What the strategy chooses; nothing if it chooses nothing; an error if it throws.
+  Result<const Endpoint*> select(Strategy& strategy, std::span<const Endpoint* const> endpoints,
+                                 const Selection& selection);
   void remove_endpoints(const Node& node, std::uint64_t keep_generation);
+  void drop_orphaned_actions();
   void refresh(ActionList& list);
   void refresh(EventList& list);
 
@@ -153,7 +163,6 @@ class Registry {
   std::vector<std::unique_ptr<EventList>> events_;
   std::unordered_map<std::string, EventList*, StringHash, std::equal_to<>> events_by_key_;
   std::unordered_map<std::string, std::vector<EventList*>, StringHash, std::equal_to<>> matches_;
-  std::vector<EventList*> uncached_match_;
   std::uint64_t generation_ = 0;  // Of the last registration: what it did not name is gone.
 };
 

@@ -21,7 +21,18 @@ void ServiceHost::check(const Service& service) const {
           .raise();
     }
   }
+  const auto check_strategy = [&](std::string_view what, const std::string& name, const Value& options) {
+    if (name.empty() && options.is_null()) return;
+    const std::string where = "Service '" + service.full_name() + "', " + std::string(what) + ": ";
+    if (name.empty()) Error::service_schema(where + "'strategy_options' without a 'strategy'.").raise();
+    if (auto good = parts_.registry.check_strategy(name, options); !good)
+      Error::service_schema(where + good.error().message(), good.error().data()).raise();
+  };
+  for (const auto& spec : service.event_specs()) {
+    check_strategy("event '" + spec.pattern + "'", spec.options.strategy, spec.options.strategy_options);
+  }
   for (const auto& spec : service.action_specs()) {
+    check_strategy("action '" + spec.name + "'", spec.options.strategy, spec.options.strategy_options);
     if (!spec.options.extra.is_null() && !spec.options.extra.is_object()) {
       Error::service_schema("Service '" + service.full_name() + "', action '" + spec.name +
                             "': 'extra' must be an object.")

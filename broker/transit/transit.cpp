@@ -6,7 +6,8 @@ namespace weft {
 
 namespace {
 constexpr std::size_t kScratchKeepMax = 256 * 1024;  // One large packet must not cost its memory for ever.
-}
+constexpr std::size_t kHeldBytesMax = 1 << 20;
+}  // namespace
 
 Transit::Transit(Config config, Transporter& transporter, const Serializer& serializer, Handler& handler,
                  Logger log)
@@ -18,15 +19,28 @@ Transit::Transit(Config config, Transporter& transporter, const Serializer& seri
 
 void Transit::start(Transporter::Completion done) {
   transporter_.start({.node_id = config_.node_id, .name_space = config_.name_space}, *this,
-                     [this, done = std::move(done)](Result<> result) mutable {
+                     life_.guard([this, done = std::move(done)](Result<> result) mutable {
                        connected_ = result.ok();
                        done(std::move(result));
-                     });
+                     }));
 }
 
 void Transit::stop(Transporter::Completion done) {
   connected_ = false;
-  transporter_.stop(std::move(done));
+  transporter_.stop(life_.guard(std::move(done)));
+}
+
+void Transit::release_requests() {
+  holding_ = false;
+  held_bytes_ = 0;
+  for (const Buffer& request : std::exchange(held_, {}))
+    on_frame({.type = PacketType::kRequest, .payload = request.view(), .remote_host = {}});
+}
+
+void Transit::hold(const FrameView& request) {
+  if (held_bytes_ + request.payload.size() > kHeldBytesMax) return;
+  held_bytes_ += request.payload.size();
+  held_.emplace_back().append(request.payload);
 }
 
 template <typename Packet>
@@ -133,6 +147,7 @@ Result<> Transit::send_control(PacketType type, std::string_view node, Value bod
     sent = bytes.error();
   } else if (node.empty()) {
     sent = transporter_.broadcast(type, bytes->view());
+    if (sent && type == PacketType::kDiscover) ++own_discovers_;
   } else {
     sent = transporter_.send(node, type, bytes->view());
   }
@@ -178,20 +193,27 @@ void Transit::receive_control(const FrameView& frame) {
   }
   const bool is_gossip = frame.type >= PacketType::kGossipHello;
   if (!is_gossip && !accepts(read["ver"].str_or({}), sender)) return;
-  if (sender == config_.node_id) {
-    // Our own broadcasts come back. An INFO of another process under our name is another matter.
-    if (frame.type == PacketType::kInfo &&
-        read["instanceID"].str_or(config_.instance_id) != config_.instance_id) {
-      handler_.on_duplicate_node(body);
-    }
-    return;
-  }
+  if (sender == config_.node_id) return receive_own(frame.type, body);
   handler_.on_control(frame.type, sender, body, frame.remote_host);
+}
+
+// Our own broadcasts come back. What another process says under our name is another matter.
+void Transit::receive_own(PacketType type, const Value& body) {
+  if (type == PacketType::kInfo && body["instanceID"].str_or(config_.instance_id) != config_.instance_id) {
+    handler_.on_duplicate_node(body);
+  } else if (type == PacketType::kDiscover) {
+    if (own_discovers_ > 0) {
+      --own_discovers_;
+    } else {
+      handler_.on_duplicate_joining();
+    }
+  }
 }
 
 void Transit::on_frame(const FrameView& frame) {
   switch (frame.type) {
     case PacketType::kRequest:
+      if (holding_) return hold(frame);
       return receive<RequestPacket>(frame, &Handler::on_request);
     case PacketType::kResponse:
       return receive<ResponsePacket>(frame, &Handler::on_response);

@@ -8,6 +8,7 @@
 #include "broker/discovery/control_sender.h"
 #include "broker/dispatch/request_server.h"
 #include "broker/events/event_engine.h"
+#include "lib/base/life.h"
 #include "lib/base/log.h"
 #include "lib/protocol/packet.h"
 #include "lib/protocol/serializer.h"
@@ -38,6 +39,8 @@ class Transit final : public RequestSender,
                             std::string_view remote_host) = 0;
     // An INFO under our own node id from another process.
     virtual void on_duplicate_node(const Value& info) = 0;
+    // Another process that has our node id is joining.
+    virtual void on_duplicate_joining() = 0;
     virtual void on_transporter_reconnected() = 0;
     virtual void on_transporter_disconnected(const Error& reason) = 0;
     virtual void on_node_sighted(std::string_view node, const SocketAddress& address, bool listed) = 0;
@@ -61,6 +64,10 @@ class Transit final : public RequestSender,
 
   void start(Transporter::Completion done);
   void stop(Transporter::Completion done);
+  // Requests that come in are kept (up to a limit) until release_requests(): while a node is joining, it is
+  // not settled whether they are for it.
+  void hold_requests() { holding_ = true; }
+  void release_requests();
   [[nodiscard]] Transporter& transporter() { return transporter_; }
   [[nodiscard]] bool connected() const { return connected_; }
 
@@ -91,6 +98,8 @@ class Transit final : public RequestSender,
   template <typename Packet>
   void receive(const FrameView& frame, void (Handler::*deliver)(const Packet&));
   void receive_control(const FrameView& frame);
+  void receive_own(PacketType type, const Value& body);
+  void hold(const FrameView& request);
   // Stamps and encodes into scratch_.
   template <typename Packet>
   [[nodiscard]] Result<> encode(const Packet& packet);
@@ -106,6 +115,11 @@ class Transit final : public RequestSender,
   Logger log_;
   Buffer scratch_;  // Reused for every packet that leaves.
   bool connected_ = false;
+  bool holding_ = false;
+  std::vector<Buffer> held_;
+  std::size_t held_bytes_ = 0;
+  int own_discovers_ = 0;  // Broadcast, and not yet seen coming back.
+  Life life_;
 };
 
 }  // namespace weft

@@ -6,8 +6,8 @@
 #include <set>
 
 #include "broker/strategy/js_text.h"
+#include "tests/support/allocations.h"
 #include "tests/support/vectors.h"
-#include "tests/unit/broker/strategy/allocations.h"
 #include "tests/unit/broker/strategy/endpoints.h"
 
 namespace weft {

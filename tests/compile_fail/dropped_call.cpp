@@ -1,0 +1,6 @@
+// EXPECT: (nodiscard|unused-result|unused-value)
+#include "tests/compile_fail/prelude.h"
+
+void run(weft::Broker& broker) {
+  broker.call("math.add");
+}

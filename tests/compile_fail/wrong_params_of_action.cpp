@@ -1,0 +1,7 @@
+// EXPECT: no matching function for call to .*call
+#include "tests/compile_fail/prelude.h"
+
+weft::Task<void> run(weft::Broker& broker) {
+  const User user{"bob", {}};
+  (void)co_await broker.call(kAdd, user);
+}
