@@ -26,10 +26,11 @@ class ServiceSink {
   ~ServiceSink() = default;
 };
 
-// What a shared object tells weft-runner about itself, as plain C data: it is read before any of its C++ is trusted.
+// What a shared object tells weft-runner about itself, as plain C data: it is read before any of its C++ is
+// trusted.
 struct ModuleDescriptor {
-  std::uint32_t abi;   // kModuleAbi of the headers it was built with.
-  std::uint32_t size;  // sizeof(ModuleDescriptor).
+  std::uint32_t abi;         // kModuleAbi of the headers it was built with.
+  std::uint32_t size;        // sizeof(ModuleDescriptor).
   const char* compiler;      // "g++ 12" or "clang++ 14": major versions share an ABI with themselves.
   const char* stdlib;        // "libstdc++ cxx11" …
   const char* weft_version;  // "0.1.0".
@@ -61,12 +62,13 @@ inline constexpr std::uint32_t kModuleAbi = 1;
 //   WEFT_MODULE(services) { services.add<Greeter>(); }
 //
 // Build it as a shared object with -fvisibility=hidden. The image stays mapped until the process ends.
-#define WEFT_MODULE(sink)                                                                                     \
-  static void weft_register_services_(::weft::ServiceSink& sink);                                             \
-  extern "C" __attribute__((visibility("default"))) const ::weft::ModuleDescriptor* weft_module_v1() {        \
-    static constexpr ::weft::ModuleDescriptor kDescriptor = {                                                 \
-        ::weft::kModuleAbi, sizeof(::weft::ModuleDescriptor), WEFT_COMPILER_, WEFT_STDLIB_, WEFT_VERSION,     \
-        [](::weft::ServiceSink* given) { weft_register_services_(*given); }};                                 \
-    return &kDescriptor;                                                                                      \
-  }                                                                                                           \
+#define WEFT_MODULE(sink)                                                                              \
+  static void weft_register_services_(::weft::ServiceSink& sink);                                      \
+  extern "C" __attribute__((visibility("default"))) const ::weft::ModuleDescriptor* weft_module_v1() { \
+    static constexpr ::weft::ModuleDescriptor kDescriptor = {                                          \
+        ::weft::kModuleAbi, sizeof(::weft::ModuleDescriptor),                                          \
+        WEFT_COMPILER_,     WEFT_STDLIB_,                                                              \
+        WEFT_VERSION,       [](::weft::ServiceSink* given) { weft_register_services_(*given); }};                                       \
+    return &kDescriptor;                                                                               \
+  }                                                                                                    \
   static void weft_register_services_(::weft::ServiceSink& sink)

@@ -1,5 +1,6 @@
-// What reading and writing a packet costs, in nanoseconds: codec_bench [part of a row's text [rounds]]. Run it alone
-// on a quiet machine; the best of many rounds is shown. No test: numbers of a shared machine prove nothing.
+// What reading and writing a packet costs, in nanoseconds: codec_bench [part of a row's text [rounds]]. Run
+// it alone on a quiet machine; the best of many rounds is shown. No test: numbers of a shared machine prove
+// nothing.
 
 #include <algorithm>
 #include <chrono>

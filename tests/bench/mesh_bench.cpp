@@ -1,5 +1,5 @@
-// One side of a benchmark between two processes: `mesh_bench server …` and `mesh_bench client …`; see tools/bench.
-// Prints one JSON line for each run.
+// One side of a benchmark between two processes: `mesh_bench server …` and `mesh_bench client …`; see
+// tools/bench. Prints one JSON line for each run.
 
 #include <sys/resource.h>
 
@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "lib/protocol/serializer.h"
 #include "lib/loop/when_all.h"
+#include "lib/protocol/serializer.h"
 #include "weft/weft.h"
 
 namespace mesh_bench {
@@ -42,7 +42,9 @@ using Clock = std::chrono::steady_clock;
 double cpu_seconds() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& t) { return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6; };
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6;
+  };
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
@@ -66,7 +68,8 @@ struct Tally {
   std::uint64_t failures = 0;
 };
 
-Task<void> one_lane(Broker& broker, const Load& load, const Blob& blob, Clock::time_point warm, Clock::time_point end, Tally& tally) {
+Task<void> one_lane(Broker& broker, const Load& load, const Blob& blob, Clock::time_point warm,
+                    Clock::time_point end, Tally& tally) {
   while (true) {
     const auto start = Clock::now();
     if (start >= end) co_return;
@@ -83,8 +86,8 @@ Task<void> one_lane(Broker& broker, const Load& load, const Blob& blob, Clock::t
     if (now < warm) continue;
     ++tally.calls;
     if (!ok) ++tally.failures;
-    tally.latencies_ns_div_100.push_back(
-        static_cast<std::uint32_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now - start).count() / 100));
+    tally.latencies_ns_div_100.push_back(static_cast<std::uint32_t>(
+        std::chrono::duration_cast<std::chrono::nanoseconds>(now - start).count() / 100));
   }
 }
 
@@ -97,7 +100,8 @@ Task<int> run_client(Broker& broker, std::vector<Load> loads, std::string label)
     tally.latencies_ns_div_100.reserve(4'000'000);
     const auto begin = Clock::now();
     const auto warm = begin + 300ms;
-    const auto end = warm + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(load.seconds));
+    const auto end =
+        warm + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(load.seconds));
     std::vector<Task<void>> lanes;
     for (int i = 0; i < load.in_flight; ++i) lanes.push_back(one_lane(broker, load, blob, warm, end, tally));
     const double own_before = cpu_seconds();
@@ -114,9 +118,12 @@ Task<int> run_client(Broker& broker, std::vector<Load> loads, std::string label)
     std::sort(sorted.begin(), sorted.end());
     const auto quantile = [&sorted](double q) {
       if (sorted.empty()) return 0.0;
-      return sorted[std::min(sorted.size() - 1, static_cast<std::size_t>(q * static_cast<double>(sorted.size())))] / 10.0;
+      return sorted[std::min(sorted.size() - 1,
+                             static_cast<std::size_t>(q * static_cast<double>(sorted.size())))] /
+             10.0;
     };
-    const double total = static_cast<double>(tally.calls) * (load.seconds + 0.3) / load.seconds;  // The warm-up costs CPU, too.
+    const double total = static_cast<double>(tally.calls) * (load.seconds + 0.3) /
+                         load.seconds;  // The warm-up costs CPU, too.
     Value row{{"name", label},
               {"payload", load.payload},
               {"inFlight", load.in_flight},

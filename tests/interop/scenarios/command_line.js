@@ -17,7 +17,7 @@ module.exports = {
       : [world.cli, []];
     const weft = (...words) => {
       const transporter = t.isTcp ? ["w1", "w2", "j1"].map((id) => mesh.address(id)).join(",") : world.natsUrl;
-      const options = ["--transporter", transporter, "--namespace", mesh.namespace, "--timeout", "20000", "--json"];
+      const options = ["--transporter", transporter, "--namespace", mesh.namespace, "--timeout", "20", "--json"];
       const env = { ...process.env, SERIALIZER: t.combo.serializer, UDP_DISCOVERY: "false" };
       return run(`weft ${words[0]}`, command, [...first, ...words, ...options], { env, ms: 40000 });
     };
