@@ -203,7 +203,7 @@ Task<void> BrokerCore::connect() {
     connect_result_ = std::move(result);
     connected_.notify();
   });
-  while (!connect_result_ && !is_ending()) co_await connected_.wait(runtime.loop);
+  while (!connect_result_ && !is_ending()) (void)co_await connected_.wait(runtime.loop);
   if (is_ending()) stopped_error().raise();
   if (!*connect_result_) connect_result_->error().raise();
   discovery->start();
@@ -271,7 +271,7 @@ Task<void> BrokerCore::stop() {
         },
         this);
   }
-  while (phase_ != Phase::kStopped) co_await stopped_.wait(runtime.loop);
+  while (phase_ != Phase::kStopped) (void)co_await stopped_.wait(runtime.loop);
 }
 
 void BrokerCore::on_stopped() {
@@ -313,7 +313,7 @@ Task<void> BrokerCore::run_stop() {
       transit_stopped_ = true;
       connected_.notify();
     });
-    while (!transit_stopped_) co_await connected_.wait(runtime.loop);
+    while (!transit_stopped_) (void)co_await connected_.wait(runtime.loop);
   }
   publish("$broker.stopped", Value());
   if (options.stopped) run_hook("stopped", [this] { options.stopped(broker_); });

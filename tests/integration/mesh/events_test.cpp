@@ -252,7 +252,9 @@ TEST_SUITE("events") {
       std::map<std::string, int> by_pattern;
       for (const std::string& line : seen.lines) ++by_pattern[line.substr(line.rfind(' ') + 1)];
       CHECK(by_pattern.size() == static_cast<std::size_t>(row.runs));
-      for (const auto& [pattern, count] : by_pattern) {
+      for (const auto& entry : by_pattern) {
+        const std::string& pattern = entry.first;
+        const int count = entry.second;
         CAPTURE(pattern);
         CHECK(count == 10);
       }
@@ -343,7 +345,9 @@ TEST_SUITE("events") {
         {"42", "node-1"}, {"alice", "node-3"}, {"bob", "node-1"}, {"ünï", "node-3"}};
     for (const char* from : {"client", "node-2"}) {
       event_nodes.clear();
-      for (const auto& [key, node] : expected) {
+      for (const auto& entry : expected) {
+        const std::string& key = entry.first;
+        const std::string& node = entry.second;
         CAPTURE(key);
         const Value params{{"userID", key}};
         for (int i = 0; i < 20; ++i) mesh[from].emit("seen", params);
@@ -381,7 +385,9 @@ TEST_SUITE("events") {
     }
     mesh.run_for(50ms);
     CHECK(runs.size() == 8);
-    for (const auto& [what, count] : runs) {
+    for (const auto& entry : runs) {
+      const auto& what = entry.first;
+      const int count = entry.second;
       CAPTURE(what);
       CHECK(count == 50);
     }
