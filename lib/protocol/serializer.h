@@ -35,7 +35,8 @@ class Serializer {
   [[nodiscard]] virtual Result<> encode(const EventPacket& packet, Buffer& out) const = 0;
   [[nodiscard]] virtual Result<> encode(const Value& value, Buffer& out) const = 0;
 
-  // Lends a reader over the bytes of one value. Nested use is allowed.
+  // Lends a reader over the bytes of one value. Nested use is allowed. Thread: any, also while another
+  // decodes: a blocking handler reads its params from the worker pool.
   virtual void read(BytesView bytes, FunctionRef<void(ValueReader&)> use) const = 0;
 };
 

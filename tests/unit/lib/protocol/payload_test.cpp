@@ -2,6 +2,9 @@
 
 #include "lib/protocol/payload.h"
 
+#include <atomic>
+#include <thread>
+
 #include "lib/protocol/packet.h"
 #include "tests/unit/lib/protocol/codec_support.h"
 
@@ -150,6 +153,30 @@ TEST_SUITE("payload") {
       };
       descend(descend, 9);
       CHECK(seen == 10);
+    }
+  }
+
+  TEST_CASE("threads read slices while another decodes") {
+    for (const auto name : kSerializers) {
+      const auto serializer = serializer_of(name);
+      const Buffer bytes = encoded(*serializer, kItem);
+      const Buffer message = encoded(*serializer, Value{{"id", "1"}, {"action", "a\"b"}, {"params", kItem}});
+      std::atomic<int> wrong = 0;
+      std::vector<std::thread> threads;
+      for (int i = 0; i < 3; ++i) {
+        threads.emplace_back([&] {
+          for (int k = 0; k < 500; ++k) {
+            const auto item = Payload::slice(*serializer, bytes.view()).as<Item>();
+            if (!item.ok() || item->name != "bolt") ++wrong;
+          }
+        });
+      }
+      RequestPacket packet;
+      for (int k = 0; k < 500; ++k) {
+        if (!serializer->decode(message.view(), packet).ok() || packet.action != "a\"b") ++wrong;
+      }
+      for (std::thread& thread : threads) thread.join();
+      CHECK(wrong == 0);
     }
   }
 
