@@ -142,7 +142,12 @@ void JsonWriter::unsigned_integer(std::uint64_t value) {
 void JsonWriter::number(double value) {
   if (!std::isfinite(value)) return null();
   before_value();
-  if (!append_short_decimal(out_, value)) append_number(out_, value);
+  constexpr double kIntegerMax = 1e15;
+  if (std::abs(value) < kIntegerMax && value == std::trunc(value) && !(value == 0 && std::signbit(value))) {
+    append_number(out_, static_cast<std::int64_t>(value));  // Without an exponent, as JavaScript does.
+  } else if (!append_short_decimal(out_, value)) {
+    append_number(out_, value);
+  }
 }
 
 void JsonWriter::string(std::string_view value) {
