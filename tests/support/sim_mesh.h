@@ -34,8 +34,7 @@ Task<typename AwaitedBy<Awaitable>::Type> as_task(Awaitable awaitable) {
 }
 
 // A service made in place.
-[[nodiscard]] std::shared_ptr<Service> make_service(std::string name,
-                                                    const std::function<void(Service&)>& describe = {});
+std::shared_ptr<Service> make_service(std::string name, const std::function<void(Service&)>& describe = {});
 
 // Brokers in a simulated world, each in a process and on a host of its own. A test is plain code: it says
 // what happens, and await() lets the world run until that has ended.

@@ -432,7 +432,9 @@ TEST_SUITE("events") {
         mesh.run_for(50ms);
         const bool is_emit = std::string_view(how) == "emit";
         CHECK(got.size() == (is_emit ? 1 : 2));
-        for (const auto& [node, context] : got) {
+        for (const auto& heard : got) {
+          const auto& node = heard.first;
+          const Value& context = heard.second;
           CAPTURE(node);
           CHECK(context["event"].str() == event);
           CHECK(context["type"].str() == (is_emit ? "emit" : node == "a" ? "broadcastLocal" : "broadcast"));
