@@ -5,7 +5,7 @@
 namespace weft {
 
 BusDiscovery::BusDiscovery(Parts parts)
-    : parts_(std::move(parts)),
+    : parts_(parts),
       monitor_(parts_.membership.nodes(),
                {.interval = parts_.options.interval,
                 .timeout = parts_.options.timeout,

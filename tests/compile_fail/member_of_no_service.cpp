@@ -1,4 +1,4 @@
-// EXPECT: static assertion failed
+// EXPECT: static(_assert| assertion) failed
 #include "tests/compile_fail/prelude.h"
 
 struct Elsewhere {

@@ -1,4 +1,4 @@
-// EXPECT: no matching function for call to .*call
+// EXPECT: no matching (member )?function for call to .*call
 #include "tests/compile_fail/prelude.h"
 
 weft::Task<void> run(weft::Broker& broker) {
