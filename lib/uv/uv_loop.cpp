@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <csignal>
 #include <cstring>
 #include <utility>
 
@@ -30,14 +29,6 @@ Instant read_clock() {
   return Instant(std::chrono::nanoseconds(uv_hrtime()));
 }
 
-// A peer that has gone must cost a write error, not the process. Only who asked for the signal keeps it.
-void ignore_broken_pipes() {
-  struct sigaction present {};
-  if (sigaction(SIGPIPE, nullptr, &present) == 0 && present.sa_handler == SIG_DFL) {
-    std::signal(SIGPIPE, SIG_IGN);
-  }
-}
-
 // Keeps the vector's memory for the next turn, unless a burst made it big.
 template <typename T>
 void recycle(std::vector<T>& used, std::vector<T>& home) {
@@ -57,7 +48,6 @@ struct UvLoop::BlockingWork {
 };
 
 UvLoop::UvLoop() : thread_(std::this_thread::get_id()) {
-  ignore_broken_pipes();
   const int status = uv_loop_init(&loop_);
   WEFT_ASSERT(status == 0);  // Out of descriptors or memory before anything was done.
   timer_ = make_handle<uv_timer_t>(&loop_, uv_timer_init, this);

@@ -5,17 +5,18 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 #include "lib/base/assert.h"
 #include "lib/uv/uv_address.h"
+#include "lib/uv/uv_poller.h"
 
 namespace weft {
 
 namespace {
 
-constexpr std::size_t kKeptBytesMax = 256UL << 10;   // A larger buffer is given back once it is empty.
-constexpr std::size_t kQueueBytesLimit = 1UL << 30;  // libuv counts a buffer's bytes in 32 bits.
+constexpr std::size_t kKeptBytesMax = 256UL << 10;  // A larger buffer is given back once it is empty.
 constexpr int kKeepaliveProbes = 2;
 
 int whole_seconds(Duration duration) {
@@ -24,9 +25,7 @@ int whole_seconds(Duration duration) {
 }
 
 // Failures are ignored: a connection without these works, it only notices a dead peer later.
-void apply_options(const uv_tcp_t& handle, const StreamOptions& options) {
-  uv_os_fd_t fd = -1;
-  if (uv_fileno(reinterpret_cast<const uv_handle_t*>(&handle), &fd) != 0) return;
+void apply_options(int fd, const StreamOptions& options) {
   const auto set = [fd](int level, int name, int value) {
     return setsockopt(fd, level, name, &value, sizeof value) == 0;
   };
@@ -44,15 +43,11 @@ void apply_options(const uv_tcp_t& handle, const StreamOptions& options) {
 
 }  // namespace
 
-// What libuv holds on to: the handle, its requests and the bytes it is writing. Freed by its close callback.
+// What libuv holds on to: the handle and its requests. Freed by its close callback.
 struct UvStream::Socket {
   uv_tcp_t tcp;
   uv_connect_t connecting;
-  uv_write_t writing;
   UvStream* owner;
-  Buffer in_flight;
-  std::size_t in_flight_offset = 0;
-  bool write_active = false;
 
   [[nodiscard]] uv_stream_t* stream() { return reinterpret_cast<uv_stream_t*>(&tcp); }
 
@@ -140,7 +135,8 @@ void UvStream::connected() {
 void UvStream::opened() {
   state_ = State::kOpen;
   remote_ = remote_address_of(socket_->tcp);
-  apply_options(socket_->tcp, options_);
+  uv_fileno(reinterpret_cast<const uv_handle_t*>(&socket_->tcp), &descriptor_);
+  apply_options(descriptor_, options_);
   uv_read_start(
       socket_->stream(),
       [](uv_handle_t* handle, std::size_t, uv_buf_t* buffer) {
@@ -171,52 +167,37 @@ bool UvStream::write(BytesView head, BytesView body) {
   WEFT_ASSERT(loop_.is_current());
   if (state_ == State::kClosed || closing_) return false;
   const std::size_t count = head.size() + body.size();
-  if (queued_bytes() + count > std::min(options_.queue_bytes_max, kQueueBytesLimit)) {
+  if (queued_bytes() + count > options_.queue_bytes_max) {
     refused_ = true;
     return false;
   }
   pending_.append(head);
   pending_.append(body);
-  if (state_ == State::kOpen && !socket_->write_active) loop_.flush_at_turn_end(*this);
+  if (state_ == State::kOpen && writable_ == nullptr) loop_.flush_at_turn_end(*this);
   return true;
 }
 
 std::size_t UvStream::queued_bytes() const {
-  const std::size_t in_flight =
-      socket_ != nullptr && socket_->write_active ? socket_->in_flight.size() - socket_->in_flight_offset : 0;
-  return pending_.size() + in_flight;
+  return pending_.size() + blocked_.size() - blocked_sent_;
 }
 
 void UvStream::close_after_flush() {
   WEFT_ASSERT(loop_.is_current());
   closing_ = true;
-  if (state_ == State::kOpen && !socket_->write_active) loop_.flush_at_turn_end(*this);
+  if (state_ == State::kOpen && writable_ == nullptr) loop_.flush_at_turn_end(*this);
 }
 
 void UvStream::flush() {
-  if (state_ != State::kOpen || socket_->write_active) return;
+  if (state_ != State::kOpen || writable_ != nullptr) return;
   if (!pending_.empty()) {
-    uv_buf_t bytes = uv_buf_init(pending_.data(), static_cast<unsigned>(pending_.size()));
-    const int count = uv_try_write(socket_->stream(), &bytes, 1);
-    if (count < 0 && count != UV_EAGAIN) return fail(uv_error("write", count));
-    const std::size_t taken = static_cast<std::size_t>(std::max(count, 0));
-    if (taken < pending_.size()) {
-      std::swap(socket_->in_flight, pending_);  // The new pending_ is what the last long write left: memory.
-      pending_.clear();
-      socket_->in_flight_offset = taken;
-      socket_->write_active = true;
-      bytes = uv_buf_init(socket_->in_flight.data() + taken,
-                          static_cast<unsigned>(socket_->in_flight.size() - taken));
-      const int status =
-          uv_write(&socket_->writing, socket_->stream(), &bytes, 1, [](uv_write_t* request, int result) {
-            auto* socket = static_cast<Socket*>(request->handle->data);
-            socket->write_active = false;
-            if (socket->owner != nullptr) socket->owner->written(result);
-          });
-      if (status != 0) {
-        socket_->write_active = false;
-        return fail(uv_error("write", status));
-      }
+    const Result<std::size_t> taken = send(pending_.view());
+    if (!taken.ok()) return fail(taken.error());
+    if (*taken < pending_.size()) {
+      std::swap(blocked_, pending_);
+      blocked_sent_ = *taken;
+      writable_ = UvPoller(loop_).watch(descriptor_, *this);
+      if (writable_ == nullptr) return fail(uv_error("write", UV_ENFILE));
+      writable_->set_interest(false, true);
       return let_writers_on();
     }
     if (pending_.capacity() > kKeptBytesMax) pending_ = Buffer();
@@ -226,12 +207,29 @@ void UvStream::flush() {
   let_writers_on();
 }
 
-void UvStream::written(int status) {
-  if (status != 0) return fail(uv_error("write", status));
-  socket_->in_flight = Buffer();
-  socket_->in_flight_offset = 0;
-  if (!pending_.empty() || closing_) loop_.flush_at_turn_end(*this);
+void UvStream::on_writable() {
+  const Result<std::size_t> taken = send(blocked_.view().substr(blocked_sent_));
+  if (!taken.ok()) return fail(taken.error());
+  blocked_sent_ += *taken;
+  if (blocked_sent_ == blocked_.size()) {
+    blocked_ = Buffer();
+    blocked_sent_ = 0;
+    writable_.reset();
+    if (!pending_.empty() || closing_) loop_.flush_at_turn_end(*this);
+  }
   let_writers_on();
+}
+
+// Not libuv's way of writing, which raises SIGPIPE when the peer is gone: what that does is our user's
+// matter.
+Result<std::size_t> UvStream::send(BytesView bytes) const {
+  ssize_t count = 0;
+  do {
+    count = ::send(descriptor_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  } while (count < 0 && errno == EINTR);
+  if (count >= 0) return static_cast<std::size_t>(count);
+  if (errno == EAGAIN || errno == EWOULDBLOCK) return std::size_t{0};
+  return uv_error("write", uv_translate_sys_error(errno));
 }
 
 void UvStream::let_writers_on() {
@@ -244,6 +242,7 @@ void UvStream::let_writers_on() {
 void UvStream::drop_socket() {
   loop_.forget_flush(*this);
   if (lookup_ != 0) resolver_->cancel(std::exchange(lookup_, 0));
+  writable_.reset();  // It has a share in the socket.
   if (socket_ == nullptr) return;
   Socket* socket = std::exchange(socket_, nullptr);
   socket->owner = nullptr;
@@ -257,6 +256,8 @@ void UvStream::fail(const Error& reason) {
   timer_.cancel();
   state_ = State::kClosed;
   pending_ = Buffer();
+  blocked_ = Buffer();
+  blocked_sent_ = 0;
   if (handler_ != nullptr) handler_->on_closed(kept);
 }
 

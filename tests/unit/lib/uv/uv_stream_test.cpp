@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <memory>
 #include <string>
 #include <vector>
@@ -36,6 +37,33 @@ struct Server {
   std::vector<std::unique_ptr<StreamLog>> logs;
   std::vector<std::unique_ptr<Stream>> accepted;
   std::unique_ptr<StreamListener> listener;
+};
+
+// A listener that knows how to end a connection badly.
+class RawListener {
+ public:
+  RawListener() : descriptor_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    address_.sin_family = AF_INET;
+    address_.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address_;
+    REQUIRE(bind(descriptor_, reinterpret_cast<sockaddr*>(&address_), size) == 0);
+    REQUIRE(listen(descriptor_, 1) == 0);
+    REQUIRE(getsockname(descriptor_, reinterpret_cast<sockaddr*>(&address_), &size) == 0);
+  }
+  ~RawListener() { close(descriptor_); }
+  [[nodiscard]] SocketAddress address() const { return {"127.0.0.1", ntohs(address_.sin_port)}; }
+  void accept_and_reset() const {
+    const int accepted = accept(descriptor_, nullptr, nullptr);
+    REQUIRE(accepted >= 0);
+    shutdown(accepted, SHUT_WR);
+    const linger at_once{1, 0};
+    setsockopt(accepted, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    close(accepted);
+  }
+
+ private:
+  int descriptor_;
+  sockaddr_in address_{};
 };
 
 // A port of 127.0.0.1 that nobody listens on.
@@ -219,6 +247,29 @@ TEST_SUITE("uv stream") {
     }
     REQUIRE(world.await([&] { return !server.logs.empty() && server.logs[0]->data.size() == sent.size(); }));
     CHECK(server.logs[0]->data == sent);
+  }
+
+  TEST_CASE("writing to a peer that is gone costs the connection, and SIGPIPE stays as it was") {
+    std::signal(SIGPIPE, SIG_DFL);  // It would end this process.
+    UvWorld world;
+    RawListener listener;
+    StreamLog log(world);
+    auto stream = world.network.connect(listener.address(), {});
+    stream->set_handler(log);
+    CHECK(stream->write("x", ""));
+    REQUIRE(world.await([&] { return stream->queued_bytes() == 0; }));
+    // Its end, and a reset behind it: from here on a write is a broken pipe. Nothing of that was read yet
+    // when the turn ends with the write.
+    listener.accept_and_reset();
+    CHECK(stream->write("y", ""));
+    REQUIRE(world.await([&] { return log.closed.has_value(); }));
+    CHECK(log.closed->type() == "EPIPE");
+    struct sigaction now {};
+    REQUIRE(sigaction(SIGPIPE, nullptr, &now) == 0);
+    CHECK((now.sa_handler == SIG_DFL));
+    sigset_t blocked;
+    REQUIRE(pthread_sigmask(SIG_BLOCK, nullptr, &blocked) == 0);
+    CHECK(sigismember(&blocked, SIGPIPE) == 0);
   }
 
   TEST_CASE("closing after a flush delivers everything first") {
