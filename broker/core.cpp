@@ -428,12 +428,12 @@ void BrokerCore::on_response(const ResponsePacket& packet) {
     log.debug("A response of '", packet.sender, "' came for nobody: too late, or twice.");
 }
 
-void BrokerCore::on_event(const EventPacket& packet) {
+void BrokerCore::on_event(const EventPacket& packet, bool is_balanced) {
   if (refusing_) {
     log.debug("Event '", packet.event, "' is dropped: the node is stopping.");
     return;
   }
-  events->receive(packet);
+  events->receive(packet, is_balanced);
 }
 
 void BrokerCore::on_control(PacketType type, std::string_view sender, const Value& body,

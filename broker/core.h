@@ -72,7 +72,7 @@ class BrokerCore final : public Transit::Handler, public Membership::Listener {
 
   void on_request(const RequestPacket& packet) override { server->serve(packet); }
   void on_response(const ResponsePacket& packet) override;
-  void on_event(const EventPacket& packet) override;
+  void on_event(const EventPacket& packet, bool is_balanced) override;
   void on_control(PacketType type, std::string_view sender, const Value& body,
                   std::string_view remote_host) override;
   void on_duplicate_node(const Value& info) override;

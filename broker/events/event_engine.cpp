@@ -215,7 +215,7 @@ EventPacket EventEngine::packet_of(const Delivery& delivery, Payload groups, boo
   return packet;
 }
 
-void EventEngine::receive(const EventPacket& packet) {
+void EventEngine::receive(const EventPacket& packet, bool is_balanced) {
   std::vector<std::string_view> groups;
   const Result<Value> named = packet.groups.to_value();
   if (named) {
@@ -244,7 +244,22 @@ void EventEngine::receive(const EventPacket& packet) {
       receivers.push_back(endpoint->subscription);
     }
   }
+  if (receivers.empty() && is_balanced) return hand_on(packet, groups);
   for (const auto& subscription : receivers) run(subscription, delivery);
+}
+
+// To the node itself, so it is not handed on again.
+void EventEngine::hand_on(const EventPacket& packet, std::span<const std::string_view> groups) {
+  if (groups.size() != 1) return;  // For which one it came is not known.
+  for (const GroupLists& group : by_group(parts_.registry.match_event(packet.event), groups)) {
+    const EventEndpoint* chosen =
+        parts_.registry.pick_event(*group.lists.front(), {packet.data, packet.meta});
+    if (chosen == nullptr || chosen->local) continue;
+    if (auto sent = parts_.sender->forward_event(chosen->node->id, packet); !sent) {
+      parts_.log.warn("Event '", packet.event, "' was not handed on to '", chosen->node->id,
+                      "': ", sent.error().message());
+    }
+  }
 }
 
 void EventEngine::fill(Context& context, const Delivery& delivery) {

@@ -23,6 +23,8 @@ class EventSender {
  public:
   [[nodiscard]] virtual Result<> send_event(std::string_view node, const EventPacket& packet) = 0;
   [[nodiscard]] virtual Result<> send_balanced_event(std::string_view group, const EventPacket& packet) = 0;
+  // As it came, sender and all.
+  [[nodiscard]] virtual Result<> forward_event(std::string_view node, const EventPacket& packet) = 0;
 
  protected:
   ~EventSender() = default;
@@ -49,7 +51,9 @@ class EventEngine {
 
   void send(EventType type, std::string_view event, Params&& payload, const EventOptions& options,
             Context* parent);
-  void receive(const EventPacket& packet);
+  // `is_balanced`: the bus chose this node, perhaps for a subscription that is wider than the pattern behind
+  // it. An event that nothing here means goes to a node of the group that does.
+  void receive(const EventPacket& packet, bool is_balanced);
 
  private:
   // An event on its way to handlers of this node; views live during the call.
@@ -73,6 +77,7 @@ class EventEngine {
   void emit_balanced(Delivery& delivery, std::span<const std::string_view> groups);
   void broadcast(Delivery& delivery, std::span<const std::string_view> groups);
   void broadcast_local(const Delivery& delivery, std::span<const std::string_view> groups);
+  void hand_on(const EventPacket& packet, std::span<const std::string_view> groups);
   void run(const std::shared_ptr<LocalSubscription>& subscription, const Delivery& delivery);
   void fill(Context& context, const Delivery& delivery);
   [[nodiscard]] EventPacket packet_of(const Delivery& delivery, Payload groups, bool is_broadcast,

@@ -106,6 +106,14 @@ Result<> Transit::send_balanced_event(std::string_view group, const EventPacket&
   return sent;
 }
 
+Result<> Transit::forward_event(std::string_view node, const EventPacket& packet) {
+  scratch_.clear();
+  auto sent = serializer_.encode(packet, scratch_);
+  if (sent) sent = transporter_.send(node, PacketType::kEvent, scratch_.view());
+  trim_scratch();
+  return sent;
+}
+
 Result<Buffer> Transit::encode_control(Value body) {
   if (!body.is_object()) body = Value::object();
   body.set("ver", kProtocolVersion);
@@ -175,12 +183,18 @@ void Transit::drop(const FrameView& frame, const Error& error) {
 }
 
 template <typename Packet>
-void Transit::receive(const FrameView& frame, void (Handler::*deliver)(const Packet&)) {
-  Packet packet;
-  if (auto decoded = serializer_.decode(frame.payload, packet); !decoded) return drop(frame, decoded.error());
-  if (packet.sender.empty()) return drop(frame, Error(ErrorClass::kInvalidPacketData, "It names no sender."));
-  if (!accepts(packet.ver, packet.sender)) return;
-  (handler_.*deliver)(packet);
+std::optional<Packet> Transit::decode(const FrameView& frame) {
+  std::optional<Packet> packet(std::in_place);
+  if (auto decoded = serializer_.decode(frame.payload, *packet); !decoded) {
+    drop(frame, decoded.error());
+    packet.reset();
+  } else if (packet->sender.empty()) {
+    drop(frame, Error(ErrorClass::kInvalidPacketData, "It names no sender."));
+    packet.reset();
+  } else if (!accepts(packet->ver, packet->sender)) {
+    packet.reset();
+  }
+  return packet;
 }
 
 void Transit::receive_control(const FrameView& frame) {
@@ -214,11 +228,14 @@ void Transit::on_frame(const FrameView& frame) {
   switch (frame.type) {
     case PacketType::kRequest:
       if (holding_) return hold(frame);
-      return receive<RequestPacket>(frame, &Handler::on_request);
+      if (const auto packet = decode<RequestPacket>(frame)) handler_.on_request(*packet);
+      return;
     case PacketType::kResponse:
-      return receive<ResponsePacket>(frame, &Handler::on_response);
+      if (const auto packet = decode<ResponsePacket>(frame)) handler_.on_response(*packet);
+      return;
     case PacketType::kEvent:
-      return receive<EventPacket>(frame, &Handler::on_event);
+      if (const auto packet = decode<EventPacket>(frame)) handler_.on_event(*packet, frame.is_balanced);
+      return;
     default:
       return receive_control(frame);
   }

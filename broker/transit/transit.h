@@ -33,7 +33,8 @@ class Transit final : public RequestSender,
    public:
     virtual void on_request(const RequestPacket& packet) = 0;
     virtual void on_response(const ResponsePacket& packet) = 0;
-    virtual void on_event(const EventPacket& packet) = 0;
+    // `is_balanced`: the bus chose this node among those of a group.
+    virtual void on_event(const EventPacket& packet, bool is_balanced) = 0;
     // DISCOVER, INFO, DISCONNECT, HEARTBEAT, PING, PONG and the gossip packets, as trees.
     virtual void on_control(PacketType type, std::string_view sender, const Value& body,
                             std::string_view remote_host) = 0;
@@ -80,6 +81,7 @@ class Transit final : public RequestSender,
   // `body` gets ver and sender. An empty node means all.
   Result<> send_control(PacketType type, std::string_view node, Value body) override;
   // Asks the bus whether anybody is there under that name.
+  [[nodiscard]] Result<> forward_event(std::string_view node, const EventPacket& packet) override;
   void probe(std::string_view node);
 
   void set_greeting(Value hello) override;
@@ -96,7 +98,7 @@ class Transit final : public RequestSender,
   void on_undelivered(std::string_view node, std::string_view correlation) override;
 
   template <typename Packet>
-  void receive(const FrameView& frame, void (Handler::*deliver)(const Packet&));
+  [[nodiscard]] std::optional<Packet> decode(const FrameView& frame);
   void receive_control(const FrameView& frame);
   void receive_own(PacketType type, const Value& body);
   void hold(const FrameView& request);

@@ -120,6 +120,7 @@ class SimBus::Server {
         return subscribe(client, message.payload);
       case Verb::kRequest:
       case Verb::kEvent:
+        frame.tag = "b";
         return balance(client, message, frame);
       case Verb::kJoin:
       case Verb::kFrame:

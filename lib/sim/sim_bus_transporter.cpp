@@ -100,7 +100,7 @@ void SimBusTransporter::receive(const SimBusMessage& message) {
   if (state_ != State::kReady) return;
   if (message.verb == Verb::kUndelivered) return listener_->on_undelivered(message.name, message.tag);
   if (message.payload.empty()) return;  // A probe.
-  listener_->on_frame({message.type, message.payload, {}});
+  listener_->on_frame({message.type, message.payload, {}, !message.tag.empty()});
 }
 
 void SimBusTransporter::become_ready() {

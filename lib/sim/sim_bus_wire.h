@@ -27,7 +27,7 @@ struct SimBusMessage {
     kRequest,    // name: action.
     kEvent,      // name: group, tag: event.
     // From the bus.
-    kFrame,        //
+    kFrame,        // tag: not empty if it was balanced.
     kUndelivered,  // name: node ID, tag: correlation.
     // Comes back as it went.
     kEcho,

@@ -54,9 +54,13 @@ std::string event_subscription(std::string_view pattern) {
   while (rest.has_value()) {
     const std::string_view token = take_token(rest);
     if (!subscription.empty()) subscription += '.';
-    if (token.find("**") != std::string_view::npos) return subscription + '>';
-    const bool is_wild = token.find_first_of("*?") != std::string_view::npos;
-    subscription += is_wild ? std::string_view("*") : token;
+    const std::size_t star = token.find('*');
+    const bool ends_with_star = !rest.has_value() && token.size() > 1 && star == token.size() - 1;
+    if (ends_with_star || token.find('?') != std::string_view::npos ||
+        token.find("**") != std::string_view::npos) {
+      return subscription + '>';
+    }
+    subscription += star != std::string_view::npos ? std::string_view("*") : token;
   }
   return subscription;
 }

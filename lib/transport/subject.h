@@ -20,9 +20,14 @@ namespace weft {
 [[nodiscard]] bool is_subject_name(std::string_view name);
 
 // The subscription that receives all events that `pattern` means, and as few others as the bus can tell: of
-// wildcards it knows `*`, one whole token, and `>`, all the rest. From the first token with `**` on it is
-// `>`; a token with `?`, or with `*` beside other characters, becomes `*`. The receiver matches the event's
-// name once more.
+// wildcards it knows `*`, one whole token, and `>`, all the rest. From the first token on that has a `**` or
+// a
+// `?` (which may stand for a dot), or ends the pattern with a `*` behind other characters (`user*` means
+// `user.x` too), it is `>`; any other token with a `*` becomes `*`.
+//
+// The receiver matches the event's name once more. In balanced mode that is not enough: `a?c` subscribes `>`,
+// so the bus may choose its node for an event that only another member of the group means. Whoever gets such
+// an event hands it on to a node that does (EventEngine::receive()).
 [[nodiscard]] std::string event_subscription(std::string_view pattern);
 
 // Whether a subscription with the wildcards `*` and `>` takes `subject`.

@@ -18,6 +18,7 @@ struct FrameView {
   PacketType type;
   BytesView payload;             // Valid during the call; kReadPadding readable bytes follow.
   std::string_view remote_host;  // Numeric address of the sending socket; empty on a bus.
+  bool is_balanced = false;      // The bus chose us, among those who subscribe_balanced().
 };
 
 // One event subscription for a transporter that balances by itself.
@@ -95,6 +96,8 @@ class Transporter {
   virtual void probe(std::string_view node, BytesView pong = {});
 
   // Balanced mode: replaces the subscriptions to actions and events whose messages the bus itself spreads.
+  // What a pattern means can be narrower than what a bus can tell apart (event_subscription()): then events
+  // come that it does not match, and of their group nobody else gets them.
   virtual void subscribe_balanced(std::span<const std::string> actions,
                                   std::span<const BalancedEvent> events);
   [[nodiscard]] virtual Result<> publish_balanced_request(std::string_view action, BytesView payload);

@@ -10,6 +10,7 @@ namespace weft {
 
 namespace {
 
+constexpr BytesView kBalanced = "b";                     // Behind a frame that was balanced.
 constexpr std::size_t kIdleMailboxBytesMax = 1UL << 20;  // A larger mailbox is given back once it is empty.
 
 struct Item {
@@ -78,7 +79,10 @@ class MemoryBus::Member : public std::enable_shared_from_this<Member> {
       if (item.is_undelivered) {
         listener->on_undelivered({bytes, item.first_bytes}, {bytes + item.first_bytes, item.second_bytes});
       } else {
-        listener->on_frame({item.type, {bytes, item.first_bytes}, {}});
+        listener->on_frame({.type = item.type,
+                            .payload = {bytes, item.first_bytes},
+                            .remote_host = {},
+                            .is_balanced = item.second_bytes > 0});
       }
     }
     reading_.clear();
@@ -193,7 +197,7 @@ Result<> MemoryBus::deliver_to_one(std::vector<MemberPtr>& candidates, std::size
   for (std::size_t tries = 0; tries < candidates.size(); ++tries) {
     Member& member = *candidates[turn++ % candidates.size()];
     if (!member.has_room(payload.size(), options_.mailbox_bytes_max)) continue;
-    member.put(type, false, payload, {});
+    member.put(type, false, payload, kBalanced);
     return {};
   }
   const Member& full = *candidates.front();

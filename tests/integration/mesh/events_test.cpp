@@ -155,6 +155,32 @@ TEST_SUITE("events") {
     CHECK(counts.size() == 4);  // Both nodes have their share.
   }
 
+  TEST_CASE(
+      "with a bus that balances, an event reaches who means it though another's subscription is wider") {
+    for (const auto carrier : {SimMesh::Carrier::kBus, SimMesh::Carrier::kMemory}) {
+      SimMesh mesh(carrier);
+      Seen seen;
+      mesh.add("a", {.disable_balancer = true});
+      // What b subscribes takes c's events too: the bus knows no narrower one.
+      mesh.add("b", {.disable_balancer = true}).add_service(seen.subscriber("s", {"a?c", "user.cre*"}));
+      mesh.add("c", {.disable_balancer = true}).add_service(seen.subscriber("s", {"abd", "user.gone"}));
+      mesh.start();
+      seen.lines.clear();  // Of what happened at the start.
+      for (int i = 0; i < 20; ++i) {
+        for (const char* event : {"abc", "abd", "user.created", "user.gone"}) mesh["a"].emit(event);
+      }
+      mesh.run_for(200ms);
+      CHECK(seen.counts() ==
+            std::map<std::string, int>{
+                {"b s a?c", 20}, {"b s user.cre*", 20}, {"c s abd", 20}, {"c s user.gone", 20}});
+      // What nobody means is not passed around.
+      const std::string_view group[] = {"s"};
+      mesh["a"].emit("nobody", {}, {.groups = group});
+      mesh.run_for(200ms);
+      CHECK(seen.lines.size() == 80);
+    }
+  }
+
   TEST_CASE("patterns: which event fits which subscription") {
     struct Row {
       const char* event;
