@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "lib/base/assert.h"
 #include "transporters/tcp/frame.h"
 
 namespace weft {
@@ -29,6 +30,7 @@ struct AcceptedConnections::Connection final : Stream::Handler {
     stream->set_handler(*this);
   }
   ~Connection() {
+    set.partial_bytes_ -= partial_bytes;
     if (gone != nullptr) *gone = true;
   }
   Connection(const Connection&) = delete;
@@ -36,15 +38,17 @@ struct AcceptedConnections::Connection final : Stream::Handler {
 
   void on_data(BytesView bytes) override {
     bool is_gone = false;
+    bool is_any_whole = false;
     gone = &is_gone;
     const Result<> fed = decoder.feed(bytes, [&](PacketType type, BytesView payload) {
       has_spoken = true;
+      is_any_whole = true;
       set.on_frame_({.type = type, .payload = payload, .remote_host = remote_host});
       return !is_gone;
     });
     if (is_gone) return;
     gone = nullptr;
-    if (fed.ok()) return;
+    if (fed.ok()) return set.note_partial(*this, is_any_whole);
     set.warn(remote_host, fed.error().message());
     set.drop(*this);
   }
@@ -58,6 +62,8 @@ struct AcceptedConnections::Connection final : Stream::Handler {
   const std::string remote_host;
   FrameDecoder decoder;
   bool has_spoken = false;
+  std::size_t partial_bytes = 0;  // Of a frame under way, and since when.
+  Instant partial_since{};
   bool* gone = nullptr;  // Set while frames are handed on, which may end in our destruction.
 };
 
@@ -85,6 +91,25 @@ bool AcceptedConnections::make_room() {
   if (silent == connections_.end()) return false;
   connections_.erase(silent);
   return true;
+}
+
+void AcceptedConnections::note_partial(Connection& connection, bool is_new_frame) {
+  const std::size_t bytes = connection.decoder.held_bytes();
+  if (is_new_frame || connection.partial_bytes == 0) connection.partial_since = loop_.now();
+  partial_bytes_ = partial_bytes_ - connection.partial_bytes + bytes;
+  connection.partial_bytes = bytes;
+  while (partial_bytes_ > options_.partial_bytes_max) {
+    Connection* oldest = nullptr;
+    for (Connection& each : connections_) {
+      if (each.partial_bytes == 0) continue;
+      if (oldest == nullptr || each.partial_since < oldest->partial_since) oldest = &each;
+    }
+    WEFT_ASSERT(oldest != nullptr);
+    warn(oldest->remote_host, "closed, the frames under way from all peers exceed " +
+                                  std::to_string(options_.partial_bytes_max) +
+                                  " bytes and its one is the oldest");
+    drop(*oldest);
+  }
 }
 
 void AcceptedConnections::drop(Connection& connection) {

@@ -36,6 +36,9 @@ struct TcpOptions {
   std::size_t max_connections = 32;       // That we open; the least recently used one makes way. 0: no limit.
   std::size_t max_accepted = 1024;        // That others open.
   std::size_t max_packet_size = 1 << 20;  // Of one frame that comes in; what we send stays 64 KiB below it.
+  // Of frames that have come in part, over all connections that others open. Above it the one whose frame has
+  // been under way for longest is closed. Never less than max_packet_size.
+  std::size_t partial_bytes_max = 64UL << 20;
   std::size_t queue_bytes_max = 64UL << 20;  // Waiting for one peer; above it sends are refused.
   Duration connect_timeout = std::chrono::seconds(3);
   Duration user_timeout = std::chrono::seconds(2);    // Bytes unacknowledged for so long end a connection.

@@ -1,5 +1,6 @@
 #include "transporters/tcp/tcp_transporter.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -35,7 +36,9 @@ TcpTransporter::TcpTransporter(EventLoop& loop, Network& network, Logger log, Tc
       log_(std::move(log)),
       options_(std::move(options)),
       accepted_(loop, log_,
-                {.connections_max = options_.max_accepted, .frame_bytes_max = options_.max_packet_size},
+                {.connections_max = options_.max_accepted,
+                 .frame_bytes_max = options_.max_packet_size,
+                 .partial_bytes_max = std::max(options_.partial_bytes_max, options_.max_packet_size)},
                 [this](const FrameView& frame) {
                   if (listener_ != nullptr) listener_->on_frame(frame);
                 }),

@@ -348,6 +348,41 @@ TEST_SUITE("tcp transporter") {
     CHECK_FALSE(third->log.closed.has_value());
   }
 
+  TEST_CASE("frames under way share one budget: above it the one that takes longest costs its connection") {
+    UvWorld world;
+    TcpOptions options = local_options();
+    options.max_packet_size = 100'000;
+    options.partial_bytes_max = 100'000;
+    Node node(world, "a", options);
+    const std::string whole = frame(PacketType::kEvent, std::string(59'994, 'x'));
+    const std::string_view part = std::string_view(whole).substr(0, 40'000),
+                           rest = std::string_view(whole).substr(40'000);
+    RawPeer slow(world, node), quick(world, node), late(world, node);
+    int told = 0;
+    const auto send_part = [&](RawPeer& peer) {
+      peer.write(frame(PacketType::kEvent, "ready"));
+      peer.write(part);
+      ++told;
+      REQUIRE(world.await([&] { return node.count("EVENT ready") == static_cast<std::size_t>(told); }));
+    };
+    send_part(slow);
+    send_part(quick);
+    quick.write(rest);
+    quick.write(part);
+    REQUIRE(world.await([&] { return node.lines.size() == 3; }));  // Its frame is a younger one now.
+    CHECK_FALSE(slow.log.closed.has_value());
+    send_part(late);
+    REQUIRE(world.await([&] { return slow.log.closed.has_value(); }));
+    quick.write(rest);
+    late.write(rest);
+    REQUIRE(world.await([&] { return node.lines.size() == 6; }));
+    CHECK_FALSE(quick.log.closed.has_value());
+    CHECK_FALSE(late.log.closed.has_value());
+    // What the closed one held is given back, and what is whole counts for nothing.
+    for (int i = 0; i < 5; ++i) late.write(whole);
+    REQUIRE(world.await([&] { return node.lines.size() == 11; }));
+  }
+
   TEST_CASE("stopping delivers what was sent before, then nothing is told any more") {
     UvWorld world;
     Node a(world, "a"), b(world, "b");
