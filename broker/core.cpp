@@ -7,6 +7,7 @@
 #include "broker/services/node_service.h"
 #include "broker/strategy/latency.h"
 #include "lib/base/config.h"
+#include "lib/net/own_host.h"
 
 namespace weft {
 
@@ -14,6 +15,9 @@ namespace {
 
 // A node that is this young and hears of another one under its own name is the newcomer of the two.
 constexpr Duration kJoinGrace = std::chrono::seconds(3);
+// Over TCP: how long a namesake that gives up may still be heard of, and between two words about one.
+constexpr Duration kNamesakeGoes = std::chrono::milliseconds(500);
+constexpr Duration kNamesakePause = std::chrono::seconds(10);
 // Some round trips of a bus.
 constexpr Duration kListenFirst = std::chrono::milliseconds(50);
 
@@ -486,9 +490,35 @@ void BrokerCore::on_duplicate_node(const Value& info) {
     answer_namesake();
     return;
   }
+  give_up_name("another process of the namespace");
+}
+
+void BrokerCore::on_duplicate_sighted(const SocketAddress& address) {
+  const SocketAddress own = transit->listen_address();
+  if (is_ending() || (address.port == own.port && is_own_host(runtime.network, address.host))) return;
+  const Instant now = runtime.loop.now();
+  if (!namesake_sighted_) namesake_sighted_ = now;
+  const bool is_old = first_announce_ && now - *first_announce_ > kJoinGrace;
+  // Nothing tells which of two that are new was first: the lesser address stays. But one that gives up is
+  // silent from then on, so one that is still there was first after all.
+  const auto rank = [](std::uint16_t port, std::string_view ip) { return std::pair(port, ip); };
+  const std::vector<std::string>& own_ips = nodes.self().ip_list;
+  const bool is_lesser =
+      rank(own.port, own_ips.empty() ? std::string_view() : std::string_view(own_ips.front())) <
+      rank(address.port, address.host);
+  const bool may_win = is_lesser && now - *namesake_sighted_ < kNamesakeGoes;
+  if (!is_old && !may_win) return give_up_name("the process at " + address.to_string());
+  if (namesake_told_ != Instant() && now - namesake_told_ < kNamesakePause) return;
+  namesake_told_ = now;
+  log.error("The process at ", address.to_string(), " has this node's id '", options.node_id,
+            "', as this one at ", own.to_string(), ": others will take one for the other.");
+}
+
+// `holder` is another process that was here first.
+void BrokerCore::give_up_name(std::string_view holder) {
   const Error error(ErrorClass::kBase,
-                    "The node id '" + options.node_id +
-                        "' is taken: another process of the namespace has it. Give this node another one.",
+                    "The node id '" + options.node_id + "' is taken: " + std::string(holder) +
+                        " has it. Give this node another one.",
                     "DUPLICATE_NODE_ID");
   log.fatal(error.message());
   publish("$broker.error",

@@ -77,6 +77,7 @@ class BrokerCore final : public Transit::Handler, public Membership::Listener {
                   std::string_view remote_host) override;
   void on_duplicate_node(const Value& info) override;
   void on_duplicate_joining() override;
+  void on_duplicate_sighted(const SocketAddress& address) override;
   void on_transporter_reconnected() override;
   void on_transporter_disconnected(const Error& reason) override;
   void on_node_sighted(std::string_view node, const SocketAddress& address, bool listed) override;
@@ -103,6 +104,7 @@ class BrokerCore final : public Transit::Handler, public Membership::Listener {
   // Of two processes with one node id, the one that was there first stays.
   [[nodiscard]] bool was_here_first(std::string_view other_instance) const;
   void answer_namesake();
+  void give_up_name(std::string_view holder);
   void on_local_services_changed();
   void announce_soon();
   void announce_now();
@@ -136,7 +138,9 @@ class BrokerCore final : public Transit::Handler, public Membership::Listener {
   bool namesake_joins_later_ = false;  // Another process with our node id came after our first announcement …
   bool namesake_joins_too_ = false;    // … or before it.
   std::optional<Instant> last_duplicate_answer_;
-  bool gives_up_name_ = false;  // What is said in our name now is the other's.
+  std::optional<Instant> namesake_sighted_;  // First, over TCP.
+  Instant namesake_told_{};                  // When the log last said so.
+  bool gives_up_name_ = false;               // What is said in our name now is the other's.
   std::map<std::uint64_t, std::unique_ptr<Spawned>> spawned_;
   std::uint64_t last_spawned_ = 0;
 };

@@ -207,12 +207,12 @@ void Transit::receive_control(const FrameView& frame) {
   }
   const bool is_gossip = frame.type >= PacketType::kGossipHello;
   if (!is_gossip && !accepts(read["ver"].str_or({}), sender)) return;
-  if (sender == config_.node_id) return receive_own(frame.type, body);
+  if (sender == config_.node_id) return receive_own(frame.type, body, frame.remote_host);
   handler_.on_control(frame.type, sender, body, frame.remote_host);
 }
 
 // Our own broadcasts come back. What another process says under our name is another matter.
-void Transit::receive_own(PacketType type, const Value& body) {
+void Transit::receive_own(PacketType type, const Value& body, std::string_view remote_host) {
   if (type == PacketType::kInfo && body["instanceID"].str_or(config_.instance_id) != config_.instance_id) {
     handler_.on_duplicate_node(body);
   } else if (type == PacketType::kDiscover) {
@@ -221,6 +221,10 @@ void Transit::receive_own(PacketType type, const Value& body) {
     } else {
       handler_.on_duplicate_joining();
     }
+  } else if (type == PacketType::kGossipHello) {
+    const std::int64_t port = body["port"].i64_or(0);
+    if (port < 1 || port > 65535) return;
+    handler_.on_duplicate_sighted({std::string(remote_host), static_cast<std::uint16_t>(port)});
   }
 }
 
@@ -252,7 +256,8 @@ void Transit::on_disconnected(const Error& reason) {
 }
 
 void Transit::on_node_sighted(std::string_view node, const SocketAddress& address, bool listed) {
-  if (node != config_.node_id) handler_.on_node_sighted(node, address, listed);
+  if (node == config_.node_id) return handler_.on_duplicate_sighted(address);
+  handler_.on_node_sighted(node, address, listed);
 }
 void Transit::on_node_lost(std::string_view node, const Error& reason) {
   handler_.on_node_lost(node, reason);

@@ -42,6 +42,9 @@ class Transit final : public RequestSender,
     virtual void on_duplicate_node(const Value& info) = 0;
     // Another process that has our node id is joining.
     virtual void on_duplicate_joining() = 0;
+    // Somebody at `address` says that it has our node id. Over TCP; it may be this process, through a wrong
+    // entry in a list of nodes.
+    virtual void on_duplicate_sighted(const SocketAddress& address) = 0;
     virtual void on_transporter_reconnected() = 0;
     virtual void on_transporter_disconnected(const Error& reason) = 0;
     virtual void on_node_sighted(std::string_view node, const SocketAddress& address, bool listed) = 0;
@@ -78,10 +81,10 @@ class Transit final : public RequestSender,
   void send_response(std::string_view node, const ResponsePacket& packet) override;
   [[nodiscard]] Result<> send_event(std::string_view node, const EventPacket& packet) override;
   [[nodiscard]] Result<> send_balanced_event(std::string_view group, const EventPacket& packet) override;
+  [[nodiscard]] Result<> forward_event(std::string_view node, const EventPacket& packet) override;
   // `body` gets ver and sender. An empty node means all.
   Result<> send_control(PacketType type, std::string_view node, Value body) override;
   // Asks the bus whether anybody is there under that name.
-  [[nodiscard]] Result<> forward_event(std::string_view node, const EventPacket& packet) override;
   void probe(std::string_view node);
 
   void set_greeting(Value hello) override;
@@ -97,10 +100,11 @@ class Transit final : public RequestSender,
   void on_node_lost(std::string_view node, const Error& reason) override;
   void on_undelivered(std::string_view node, std::string_view correlation) override;
 
+  // Nothing when the packet was dropped.
   template <typename Packet>
   [[nodiscard]] std::optional<Packet> decode(const FrameView& frame);
   void receive_control(const FrameView& frame);
-  void receive_own(PacketType type, const Value& body);
+  void receive_own(PacketType type, const Value& body, std::string_view remote_host);
   void hold(const FrameView& request);
   // Stamps and encodes into scratch_.
   template <typename Packet>

@@ -46,7 +46,7 @@ class Transporter {
     // The bus was lost; the transporter is trying to get it back.
     virtual void on_disconnected(const Error& reason) = 0;
     // `node` is said to listen at `address`: by its own datagram, or `listed` in the configuration. Not yet
-    // known to be alive.
+    // known to be alive. Our own node ID: another process uses it.
     virtual void on_node_sighted(std::string_view node, const SocketAddress& address, bool listed) = 0;
     // The link to `node` broke or could not be made.
     virtual void on_node_lost(std::string_view node, const Error& reason) = 0;

@@ -19,7 +19,7 @@ struct Announcement {
 inline constexpr std::size_t kNodeIdBytesMax = 255;
 
 // Nothing unless the datagram is `name_space|nodeID|port` with our namespace, a node that is not `own_node`
-// and a port from 1 to 65535.
+// (empty: any node) and a port from 1 to 65535.
 [[nodiscard]] std::optional<Announcement> parse_announcement(BytesView datagram, std::string_view name_space,
                                                              std::string_view own_node);
 [[nodiscard]] std::string make_announcement(std::string_view name_space, std::string_view node,

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "lib/net/own_host.h"
 #include "transporters/tcp/announcement.h"
 
 namespace weft {
@@ -16,6 +17,9 @@ using namespace std::chrono_literals;
 
 // From each of the first announcements to the next.
 constexpr std::array<Duration, 3> kQuickPauses = {100ms, 200ms, 700ms};
+
+// Between two answers to a process with our node ID, which announces itself a few times.
+constexpr Duration kAnswerPause = 500ms;
 
 bool is_wildcard(std::string_view host) {
   return host.empty() || host == "0.0.0.0" || host == "::";
@@ -32,6 +36,7 @@ UdpAnnouncer::UdpAnnouncer(EventLoop& loop, Network& network, Logger log, const 
       options_(options),
       name_space_(std::move(name_space)),
       node_(std::move(node)),
+      port_(port),
       datagram_(make_announcement(name_space_, node_, port)),
       on_sighted_(std::move(on_sighted)) {}
 UdpAnnouncer::~UdpAnnouncer() = default;
@@ -101,6 +106,12 @@ void UdpAnnouncer::open_broadcast() {
 }
 
 void UdpAnnouncer::announce() {
+  say();
+  ++rounds_;
+  schedule();
+}
+
+void UdpAnnouncer::say() {
   for (const auto& [address, socket] : multicast_) {
     socket->send(datagram_, {options_.udp_multicast, options_.udp_port});
   }
@@ -108,8 +119,12 @@ void UdpAnnouncer::announce() {
     for (const std::string& address : broadcast_to_)
       broadcast_->send(datagram_, {address, options_.udp_port});
   }
-  ++rounds_;
-  schedule();
+}
+
+void UdpAnnouncer::answer_namesake() {
+  if (loop_.now() < no_answer_until_) return;
+  no_answer_until_ = loop_.now() + kAnswerPause;
+  say();
 }
 
 void UdpAnnouncer::schedule() {
@@ -127,12 +142,14 @@ Network::DatagramCallback UdpAnnouncer::receiver() {
 }
 
 void UdpAnnouncer::receive(BytesView datagram, const SocketAddress& from) {
-  const auto heard = parse_announcement(datagram, name_space_, node_);
+  const auto heard = parse_announcement(datagram, name_space_, {});
   if (!heard) {
-    if (datagram != datagram_) {
-      log_.debug("a datagram from ", from.host, " is not for us: ", datagram.substr(0, kNodeIdBytesMax));
-    }
+    log_.debug("a datagram from ", from.host, " is not for us: ", datagram.substr(0, kNodeIdBytesMax));
     return;
+  }
+  if (heard->node == node_) {
+    if (heard->port == port_ && is_own_host(network_, from.host)) return;  // Our own comes back.
+    answer_namesake();
   }
   on_sighted_(heard->node, {from.host, heard->port});
 }

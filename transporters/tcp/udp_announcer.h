@@ -20,6 +20,9 @@ namespace weft {
 // said a few times in quick succession, since a datagram may be lost and the others should not have to wait
 // for the next period. Interfaces that come or go are followed once a period.
 //
+// Who announces our own node ID from elsewhere is another process by mistake. It is sighted like any other,
+// and told at once that we are here, so that it need not wait for the next period either.
+//
 // Thread: loop thread only.
 class UdpAnnouncer {
  public:
@@ -47,6 +50,8 @@ class UdpAnnouncer {
   void open_multicast(const InterfaceAddress& interface);
   void open_broadcast();
   void announce();
+  void say();
+  void answer_namesake();
   void schedule();
   [[nodiscard]] Network::DatagramCallback receiver();
   void receive(BytesView datagram, const SocketAddress& from);
@@ -57,12 +62,14 @@ class UdpAnnouncer {
   const TcpOptions& options_;
   const std::string name_space_;
   const std::string node_;
+  const std::uint16_t port_;
   const std::string datagram_;
   SightedCallback on_sighted_;
   std::map<std::string, std::unique_ptr<DatagramSocket>> multicast_;  // By the interface's address.
   std::unique_ptr<DatagramSocket> broadcast_;
   std::vector<std::string> broadcast_to_;
   int rounds_ = 0;  // Announcements made.
+  Instant no_answer_until_{};
   Timer timer_;
 };
 

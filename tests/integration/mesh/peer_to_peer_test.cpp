@@ -109,6 +109,75 @@ TEST_SUITE("membership from peer to peer") {
     CHECK(mesh.await(b.call("math.get")).i64() == 1);
   }
 
+  // A broker called "n" on a host of its own that listens on a certain port.
+  struct Namesake {
+    Namesake(SimMesh& mesh, const char* host, std::uint16_t port, Value urls = {})
+        : process(mesh.world, mesh.world.fabric().add_host(host)) {
+      BrokerOptions options;
+      options.node_id = "n";
+      options.on_fatal = [this](Broker&, const Error& error) { fatal = error; };
+      TcpOptions tcp;
+      tcp.port = port;
+      tcp.urls = std::move(urls);
+      broker.emplace(process.runtime(), options,
+                     std::make_unique<TcpTransporter>(process.loop(), process.network(), Logger(), tcp));
+      broker->add_service(make_service(
+          "where", [host](Service& s) { s.action("am_i", [host](Context&) { return std::string(host); }); }));
+      starting = broker->start();
+      starting.start([](void*) {}, nullptr);
+    }
+    ~Namesake() {
+      process.kill();
+      starting = {};
+      broker.reset();
+    }
+    SimRuntime process;
+    std::optional<Broker> broker;
+    std::optional<Error> fatal;
+    Task<void> starting;
+  };
+
+  TEST_CASE(
+      "the second node with a taken id gives up, whichever has the lesser address; the first serves on") {
+    for (const auto port : {std::uint16_t{5000}, std::uint16_t{7000}}) {
+      CAPTURE(port);
+      SimMesh mesh(Carrier::kTcp);
+      Broker& client = mesh.add("client");
+      mesh.start();
+      Namesake first(mesh, "first", 6000);
+      REQUIRE(mesh.until([&] { return mesh.sees("client", "n"); }, 5s));
+      mesh.run_for(10s);
+      Namesake second(mesh, "second", port);
+      REQUIRE(mesh.until([&] { return second.fatal.has_value(); }, 2s));
+      CHECK(second.fatal->type() == "DUPLICATE_NODE_ID");
+      CHECK(second.fatal->message().find(":6000") != std::string::npos);  // Who has it.
+      mesh.run_for(5s);
+      CHECK_FALSE(second.broker->started());
+      CHECK_FALSE(first.fatal.has_value());
+      REQUIRE(mesh.until([&] { return mesh.sees("client", "n"); }, 5s));
+      CHECK(mesh.await(client.call("where.am_i")).str() == "first");
+    }
+  }
+
+  TEST_CASE("of two nodes that start together under one id one stays") {
+    for (const auto port : {std::uint16_t{5000}, std::uint16_t{6000}, std::uint16_t{7000}}) {
+      CAPTURE(port);
+      SimMesh mesh(Carrier::kTcp);
+      Namesake one(mesh, "one", 6000), other(mesh, "other", port);
+      mesh.run_for(5s);
+      CHECK(one.broker->started() != other.broker->started());
+      CHECK(one.fatal.has_value() != other.fatal.has_value());
+    }
+  }
+
+  TEST_CASE("a node that dials itself under a wrong name, and hears its own datagrams, is no namesake") {
+    SimMesh mesh(Carrier::kTcp);
+    Namesake alone(mesh, "alone", 6000, Value("tcp://alone:6000/somebody"));
+    mesh.run_for(20s);
+    CHECK(alone.broker->started());
+    CHECK_FALSE(alone.fatal.has_value());
+  }
+
   TEST_CASE("a node that leaves in good order is not gone unexpectedly, one that dies is") {
     for (const bool graceful : {true, false}) {
       SimMesh mesh(Carrier::kTcp);

@@ -582,6 +582,20 @@ TEST_SUITE("tcp discovery") {
     for (const Node* each : {&a, &b, &e}) CHECK_FALSE(sees(*each, stranger));
   }
 
+  TEST_CASE("another process with our node ID is sighted, and we by it, though it came later") {
+    UvWorld world;
+    TcpOptions options = discovering(free_udp_port(world));
+    options.udp_max_discovery = 1;
+    Node first(world, "a", options);
+    Node second(world, "a", options);
+    const auto sighted = [](const Node& other) {
+      return "sighted a 127.0.0.1:" + std::to_string(other.transporter->listen_address().port);
+    };
+    REQUIRE(world.await([&] { return first.heard(sighted(second)) && second.heard(sighted(first)); }));
+    CHECK_FALSE(first.heard(sighted(first)));
+    CHECK_FALSE(second.heard(sighted(second)));
+  }
+
   TEST_CASE("broadcast finds nodes on loopback too") {
     UvWorld world;
     TcpOptions options = discovering(free_udp_port(world));
@@ -627,10 +641,11 @@ TEST_SUITE("tcp discovery") {
     sender_options.bind = {"127.0.0.1", 0};
     auto sender = world.network.open_datagram(sender_options, [](BytesView, const SocketAddress&) {});
     const SocketAddress to{"127.0.0.1", options.udp_port};
-    for (const char* text : {"dev|n2|6001", "a|b", "prod||6001", "prod|n2|abc", "prod|n2|70000",
-                             "prod|n2|6001|x", "prod|a|6001", ""}) {
+    for (const char* text :
+         {"dev|n2|6001", "a|b", "prod||6001", "prod|n2|abc", "prod|n2|70000", "prod|n2|6001|x", ""}) {
       (*sender)->send(text, to);
     }
+    (*sender)->send("prod|a|" + std::to_string(a.transporter->listen_address().port), to);  // Its own.
     (*sender)->send(std::string(60'000, '|'), to);
     (*sender)->send("prod|n2|6001", to);
     REQUIRE(world.await([&] { return !a.lines.empty(); }));
