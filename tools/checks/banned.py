@@ -45,7 +45,9 @@ RULES = [
     ("thread", r"\bstd::(jthread|thread|async)\b|\bpthread_create\b|\buv_(thread_create|queue_work)\b",
      ("lib/uv", "weft", "transporters/nats") + PROGRAMS, "stay on the loop, or use EventLoop::run_blocking()"),
     ("signal", r"\b(std::|::)?(signal|raise)\s*\(\s*SIG|\b(sigaction|sigprocmask|pthread_sigmask|uv_signal_\w+)\b",
-     ("lib/uv",) + PROGRAMS, "signals are the programs' matter"),
+     ("lib/uv",
+      "transporters/nats/nats_signals.cpp") + PROGRAMS,  # Undoes what the client library does to SIGPIPE.
+     "signals are the programs' matter"),
     ("console", r"\bstd::(cout|cerr|clog|cin)\b|(?<![\w.>])(std::)?(printf|puts|putchar|perror)\s*\("
                 r"|(?<![\w.>])(std::)?fprintf\s*\(|\b(stdout|stderr)\b",
      PROGRAMS + ("lib/base/assert.cpp", "lib/uv/console_log_sink.cpp"), "write to the Logger"),

@@ -3,327 +3,39 @@
 #include <nats/nats.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdlib>
 #include <cstring>
-#include <mutex>
 #include <utility>
+
+#include "transporters/nats/nats_library.h"
 
 namespace weft {
 
 namespace {
 
-constexpr std::size_t kFlushBytes = 256UL << 10;      // Written before the end of the turn.
-constexpr std::size_t kMailboxBytesMax = 64UL << 20;  // What an idle loop lets pile up is dropped above it.
+constexpr std::size_t kFlushBytes = 256UL << 10;  // Written before the end of the turn.
 constexpr std::size_t kIdleBufferBytesMax = 1UL << 20;
 constexpr std::int64_t kDrainTimeoutMs = 5000;
-constexpr std::size_t kGarbageMax = 256;
-constexpr std::size_t kGarbageBytesMax = 128UL << 10;
+constexpr std::size_t kComplaintsMax = 256;  // Different ones that are told of.
 
-Error disconnected(std::string text) {
-  return Error(ErrorClass::kBrokerDisconnected, std::move(text));
-}
-
-std::string last_error_text(natsStatus status) {
-  const char* detail = nats_GetLastError(nullptr);
-  std::string text = natsStatus_GetText(status);
-  if (detail != nullptr && *detail != '\0' && text != detail) text.append(": ").append(detail);
-  return text;
-}
-
-struct OptionsDeleter {
-  void operator()(natsOptions* options) const { natsOptions_Destroy(options); }
-};
-using OptionsPtr = std::unique_ptr<natsOptions, OptionsDeleter>;
 struct MessageDeleter {
   void operator()(natsMsg* message) const { natsMsg_Destroy(message); }
 };
 using MessagePtr = std::unique_ptr<natsMsg, MessageDeleter>;
 
-// A URL may hold a password.
-std::string without_credentials(std::string url) {
-  const std::size_t scheme = url.find("://");
-  const std::size_t at = url.rfind('@');
-  if (scheme != std::string::npos && at != std::string::npos && at > scheme) {
-    url.erase(scheme + 3, at + 1 - (scheme + 3));
-  }
-  return url;
-}
-
-std::string shown(const std::vector<std::string>& servers) {
-  std::string text;
-  for (const std::string& url : servers) text += (text.empty() ? "" : ", ") + without_credentials(url);
-  return text;
-}
-
-bool is_tls(const NatsOptions& options, const std::vector<std::string>& servers) {
-  return options.tls || std::any_of(servers.begin(), servers.end(),
-                                    [](const std::string& url) { return url.starts_with("tls://"); });
-}
-
-std::int64_t whole_ms(Duration duration) {
-  return std::chrono::ceil<std::chrono::milliseconds>(duration).count();
-}
-
 }  // namespace
-
-// What threads of the library hand over, in order of arrival. Detached while the connection is made and
-// destroyed.
-struct NatsConnection::Mailbox : std::enable_shared_from_this<Mailbox> {
-  enum class Kind : std::uint8_t { kFrame, kInbox, kNoResponders };
-  struct Item {
-    Kind kind;
-    PacketType type;
-    std::size_t offset;
-    std::size_t bytes;
-  };
-  struct Content {
-    Buffer bytes;
-    std::vector<Item> items;
-    void clear() {
-      bytes.clear();
-      items.clear();
-      if (bytes.capacity() > kIdleBufferBytesMax) bytes = Buffer();
-    }
-  };
-
-  // Any thread.
-  void put(Kind kind, PacketType type, BytesView text) {
-    const std::lock_guard lock(mutex);
-    if (loop == nullptr || waiting.bytes.size() > kMailboxBytesMax) return;
-    waiting.items.push_back({kind, type, waiting.bytes.size(), text.size()});
-    waiting.bytes.append(text);
-    if (std::exchange(is_called, true)) return;
-    loop->post([self = shared_from_this()] {
-      if (self->reader != nullptr) self->reader->read_mailbox();
-    });
-  }
-  // Any thread: the loop's as a rule, and that of an ending subscription.
-  void want_write(bool wanted) {
-    {
-      const std::lock_guard lock(mutex);
-      if (loop == nullptr) return;
-      if (!loop->is_current()) {
-        return loop->post([self = shared_from_this(), wanted] {
-          if (self->reader != nullptr) self->reader->want_write(wanted);
-        });
-      }
-    }
-    reader->want_write(wanted);
-  }
-
-  // Loop thread.
-  void attach(EventLoop& to_loop, NatsConnection& to_reader) {
-    reader = &to_reader;
-    const std::lock_guard lock(mutex);
-    loop = &to_loop;
-  }
-  void detach() {
-    reader = nullptr;
-    const std::lock_guard lock(mutex);
-    loop = nullptr;
-  }
-  void take(Content& to) {
-    const std::lock_guard lock(mutex);
-    std::swap(to, waiting);
-    is_called = false;
-  }
-
-  NatsConnection* reader = nullptr;  // Loop thread only.
-  Content reading;                   // Loop thread only.
-  std::mutex mutex;                  // Guards what follows.
-  EventLoop* loop = nullptr;
-  Content waiting;
-  bool is_called = false;
-};
-
-// The library's connection, its subscriptions, and what its callbacks need. Destroying it may block.
-struct NatsConnection::Library {
-  ~Library() {
-    if (connection == nullptr) return;
-    natsConnection_Close(connection);
-    sweep();
-    for (natsSubscription* subscription : subscriptions) natsSubscription_Destroy(subscription);
-    natsStatistics_Destroy(statistics);
-    natsConnection_Destroy(connection);
-  }
-
-  // The library wakes a thread of its own for each message that is freed one by one.
-  void discard(natsMsg* message, std::size_t bytes) {
-    garbage.push_back(message);
-    garbage_bytes += bytes;
-    if (garbage.size() >= kGarbageMax || garbage_bytes >= kGarbageBytesMax) sweep();
-  }
-  void sweep() {
-    for (natsMsg* message : garbage) natsMsg_Destroy(message);
-    garbage.clear();
-    garbage_bytes = 0;
-  }
-
-  natsConnection* connection = nullptr;
-  natsStatistics* statistics = nullptr;
-  std::vector<natsSubscription*> subscriptions;
-  natsSubscription* inbox = nullptr;  // One of them.
-  natsSock socket = -1;
-  bool is_stopped = false;  // The library has stopped polling: the connection is lost.
-  const std::shared_ptr<Mailbox> mailbox = std::make_shared<Mailbox>();
-  std::vector<natsMsg*> garbage;
-  std::size_t garbage_bytes = 0;
-};
 
 struct NatsConnection::HotSubscription {
   natsSubscription* subscription;
   std::string subject;
   std::string queue;
-  PacketType type;  // Of all its messages; or, with type_at, what each one's subject says.
-  std::size_t type_at = 0;
-  std::vector<PacketType> ordered;  // Not ours: another subscription has them.
-  bool is_ending = false;           // Told to end; what was under way still comes.
+  PacketType type;          // Of all its messages; or, with type_at, what each one's subject says.
+  std::size_t type_at = 0;  // Where the subject says it; 0: nowhere.
+  bool is_ending = false;   // Told to end; what was under way still comes.
   bool is_ended = false;
 };
 
-struct NatsConnection::DialJob {
-  DialSettings settings;
-  std::unique_ptr<Library> library;
-  natsStatus status = NATS_OK;
-  std::string error_text;
-  std::atomic<bool> is_abandoned{false};
-
-  void run();
-
- private:
-  [[nodiscard]] natsStatus configure(natsOptions* to);
-};
-
-namespace {
-
-// What the caller of dial() holds: dropping it abandons the job, which the worker goes on to hold.
-template <typename Job>
-std::shared_ptr<Job> abandoned_when_dropped(std::shared_ptr<Job> job) {
-  Job* const raw = job.get();
-  return std::shared_ptr<Job>(raw, [kept = std::move(job)](Job* dropped) { dropped->is_abandoned = true; });
-}
-
-}  // namespace
-
-natsStatus NatsConnection::DialJob::configure(natsOptions* to) {
-  const NatsOptions& options = settings.options;
-  natsStatus s = NATS_OK;
-  const auto set = [&s](natsStatus result) {
-    if (s == NATS_OK) s = result;
-  };
-  std::vector<const char*> urls;
-  for (const std::string& url : settings.servers) urls.push_back(url.c_str());
-  set(natsOptions_SetServers(to, urls.data(), static_cast<int>(urls.size())));
-  set(natsOptions_SetNoRandomize(to, true));
-  set(natsOptions_SetName(to, settings.client_name.c_str()));
-  set(natsOptions_SetTimeout(to, whole_ms(options.connect_timeout)));
-  if (!options.user.empty()) {
-    set(natsOptions_SetUserInfo(to, options.user.c_str(), options.password.c_str()));
-  }
-  if (!options.token.empty()) set(natsOptions_SetToken(to, options.token.c_str()));
-  if (!options.credentials_file.empty()) {
-    set(natsOptions_SetUserCredentialsFromFiles(to, options.credentials_file.c_str(), nullptr));
-  }
-  if (!options.nkey.empty()) {
-    set(natsOptions_SetNKeyFromSeed(to, options.nkey.c_str(), options.nkey_seed_file.c_str()));
-  }
-  if (is_tls(options, settings.servers)) {
-    set(natsOptions_SetSecure(to, true));
-    if (!options.tls_ca_file.empty()) {
-      set(natsOptions_LoadCATrustedCertificates(to, options.tls_ca_file.c_str()));
-    }
-    if (!options.tls_cert_file.empty()) {
-      set(natsOptions_LoadCertificatesChain(to, options.tls_cert_file.c_str(), options.tls_key_file.c_str()));
-    }
-    if (!options.tls_server_name.empty()) {
-      set(natsOptions_SetExpectedHostname(to, options.tls_server_name.c_str()));
-    }
-    set(natsOptions_SkipServerVerification(to, !options.tls_verify));
-  }
-  // A connection ends with its socket, and has no thread of its own.
-  set(natsOptions_SetAllowReconnect(to, false));
-  set(natsOptions_SetPingInterval(to, 0));
-  set(natsOptions_SetSendAsap(to, true));
-  set(natsOptions_UseGlobalMessageDelivery(to, true));
-  set(natsOptions_SetIOBufSize(to, static_cast<int>(settings.read_bytes)));
-  set(natsOptions_SetErrorHandler(  // The default one prints; tell_complaint() has the same news.
-      to, [](natsConnection*, natsSubscription*, natsStatus, void*) {}, nullptr));
-  set(natsOptions_SetEventLoop(
-      to, library.get(),
-      [](void** user_data, void* loop, natsConnection*, natsSock socket) {
-        auto* const self = static_cast<Library*>(loop);
-        self->socket = socket;
-        *user_data = self;
-        return NATS_OK;
-      },
-      [](void* user_data, bool is_added) {
-        if (!is_added) static_cast<Library*>(user_data)->is_stopped = true;
-        return NATS_OK;
-      },
-      [](void* user_data, bool is_added) {
-        static_cast<Library*>(user_data)->mailbox->want_write(is_added);
-        return NATS_OK;
-      },
-      [](void*) { return NATS_OK; }));
-  return s;
-}
-
-// On a worker.
-void NatsConnection::DialJob::run() {
-  library = std::make_unique<Library>();
-  natsOptions* created = nullptr;
-  status = natsOptions_Create(&created);
-  const OptionsPtr nats_options(created);
-  if (status == NATS_OK) status = configure(created);
-  if (status == NATS_OK) status = natsConnection_Connect(&library->connection, created);
-  if (status == NATS_OK) status = natsStatistics_Create(&library->statistics);
-  if (status != NATS_OK) error_text = last_error_text(status);
-  if (is_abandoned) library.reset();
-}
-
-std::shared_ptr<NatsConnection::DialJob> NatsConnection::dial(EventLoop& loop, Poller& poller,
-                                                              DialSettings settings, Handler& handler,
-                                                              DialDone done) {
-  auto job = std::make_shared<DialJob>();
-  job->settings = std::move(settings);
-  loop.run_blocking(
-      [job] {
-        if (!job->is_abandoned) job->run();
-      },
-      [job, &loop, &poller, &handler, done = std::move(done)]() mutable {
-        if (job->is_abandoned) return;
-        if (job->status == NATS_OK) {
-          std::unique_ptr<NatsConnection> connection(
-              new NatsConnection(loop, std::move(job->library), handler, job->settings.options));
-          if (!connection->watch(poller)) {
-            return done(disconnected("The loop cannot watch the connection to the NATS server."));
-          }
-          return done(std::move(connection));
-        }
-        switch (job->status) {
-          case NATS_CONNECTION_AUTH_FAILED:
-            return done(
-                Error::broker_options("transporter.nats: the server refuses user, password, token, "
-                                      "credentials or nkey (" +
-                                      job->error_text + ")."));
-          case NATS_SSL_ERROR:
-          case NATS_SECURE_CONNECTION_WANTED:
-          case NATS_SECURE_CONNECTION_REQUIRED:
-            return done(Error::broker_options("transporter.nats.tls: no secure connection (" +
-                                              job->error_text + ")."));
-          case NATS_INVALID_ARG:
-          case NATS_ADDRESS_MISSING:
-            return done(Error::broker_options("transporter.nats: " + job->error_text + "."));
-          default:
-            return done(disconnected("No NATS server can be reached at " + shown(job->settings.servers) +
-                                     " (" + job->error_text + ")."));
-        }
-      });
-  return abandoned_when_dropped(std::move(job));
-}
-
-NatsConnection::NatsConnection(EventLoop& loop, std::unique_ptr<Library> library, Handler& handler,
+NatsConnection::NatsConnection(EventLoop& loop, std::unique_ptr<NatsLibrary> library, Handler& handler,
                                NatsOptions options)
     : loop_(loop),
       handler_(handler),
@@ -351,9 +63,9 @@ void NatsConnection::close(std::unique_ptr<NatsConnection> connection, EventLoop
 }
 
 // From here on the loop's thread does not touch the library's objects.
-std::unique_ptr<NatsConnection::Library> NatsConnection::release() {
+std::unique_ptr<NatsLibrary> NatsConnection::release() {
   // The library would wait for what it could not write.
-  if (!is_over_ && is_write_wanted_) natsConnection_ProcessWriteEvent(library_->connection);
+  if (!is_over_ && is_write_wanted_) library_->process_write();
   life_->connection = nullptr;
   mailbox_->detach();
   watch_.reset();
@@ -381,7 +93,7 @@ std::vector<std::string> NatsConnection::discovered_servers() const {
 }
 
 Result<> NatsConnection::publish(const char* subject, const char* reply, BytesView payload) {
-  if (is_over_) return disconnected("The connection to the NATS server is lost.");
+  if (is_over_) return nats_disconnected("The connection to the NATS server is lost.");
   if (queued_bytes_ > options_.queue_bytes_max) {
     return Error(ErrorClass::kQueueIsFull, "The queue to the NATS server is full.");
   }
@@ -390,7 +102,8 @@ Result<> NatsConnection::publish(const char* subject, const char* reply, BytesVi
       reply == nullptr
           ? natsConnection_Publish(library_->connection, subject, payload.data(), bytes)
           : natsConnection_PublishRequest(library_->connection, subject, reply, payload.data(), bytes);
-  if (status != NATS_OK) return disconnected("Publishing to NATS failed (" + last_error_text(status) + ").");
+  if (status != NATS_OK)
+    return nats_disconnected("Publishing to NATS failed (" + nats_error_text(status) + ").");
   queued_bytes_ += payload.size() + std::strlen(subject) + 16;
   if (queued_bytes_ > kFlushBytes && !is_blocked_) flush();
   return {};
@@ -402,7 +115,7 @@ Result<> NatsConnection::add_hot(const std::string& subject, const std::string& 
                     : natsConnection_QueueSubscribeSync(&made.subscription, library_->connection,
                                                         subject.c_str(), queue.c_str());
   if (status != NATS_OK) {
-    return disconnected("Subscribing to " + subject + " failed (" + last_error_text(status) + ").");
+    return nats_disconnected("Subscribing to " + subject + " failed (" + nats_error_text(status) + ").");
   }
   made.subject = subject;
   made.queue = queue;
@@ -415,19 +128,13 @@ Result<> NatsConnection::add_hot(const std::string& subject, const std::string& 
 
 Result<> NatsConnection::subscribe_hot(const std::string& subject, const std::string& queue,
                                        PacketType type) {
-  return add_hot(subject, queue,
-                 {.subscription = nullptr, .subject = {}, .queue = {}, .type = type, .ordered = {}});
+  return add_hot(subject, queue, {.subscription = nullptr, .subject = {}, .queue = {}, .type = type});
 }
 
-Result<> NatsConnection::subscribe_hot_types(const std::string& subject, std::size_t type_at,
-                                             std::span<const PacketType> ordered) {
-  return add_hot(subject, {},
-                 {.subscription = nullptr,
-                  .subject = {},
-                  .queue = {},
-                  .type = PacketType::kPong,
-                  .type_at = type_at,
-                  .ordered = {ordered.begin(), ordered.end()}});
+Result<> NatsConnection::subscribe_hot_types(const std::string& subject, std::size_t type_at) {
+  return add_hot(
+      subject, {},
+      {.subscription = nullptr, .subject = {}, .queue = {}, .type = PacketType::kPong, .type_at = type_at});
 }
 
 Result<> NatsConnection::subscribe_ordered(const std::string& subject, PacketType type) {
@@ -441,7 +148,7 @@ Result<> NatsConnection::subscribe_inbox(const std::string& subject) {
 Result<> NatsConnection::subscribe_async(const std::string& subject, bool is_inbox, PacketType type) {
   // Belongs to the library until it says that no more messages come.
   struct Tap {
-    std::shared_ptr<Mailbox> mailbox;
+    std::shared_ptr<NatsMailbox> mailbox;
     bool is_inbox;
     PacketType type;
   };
@@ -454,16 +161,16 @@ Result<> NatsConnection::subscribe_async(const std::string& subject, bool is_inb
         const Tap& to = *static_cast<Tap*>(closure);
         if (to.is_inbox) {
           to.mailbox->put(
-              natsMsg_IsNoResponders(received) ? Mailbox::Kind::kNoResponders : Mailbox::Kind::kInbox,
+              natsMsg_IsNoResponders(received) ? NatsMailbox::Kind::kNoResponders : NatsMailbox::Kind::kInbox,
               to.type, natsMsg_GetSubject(received));
         } else {
           const auto bytes = static_cast<std::size_t>(natsMsg_GetDataLength(received));
-          to.mailbox->put(Mailbox::Kind::kFrame, to.type, {natsMsg_GetData(received), bytes});
+          to.mailbox->put(NatsMailbox::Kind::kFrame, to.type, {natsMsg_GetData(received), bytes});
         }
       },
       tap.get());
   if (status != NATS_OK) {
-    return disconnected("Subscribing to " + subject + " failed (" + last_error_text(status) + ").");
+    return nats_disconnected("Subscribing to " + subject + " failed (" + nats_error_text(status) + ").");
   }
   library_->subscriptions.push_back(created);
   if (is_inbox) library_->inbox = created;
@@ -491,9 +198,8 @@ void NatsConnection::unsubscribe_all() {
 
 void NatsConnection::on_readable() {
   const std::shared_ptr<Life> life = life_;
-  natsConnection_ProcessReadEvent(library_->connection);
+  library_->process_read();
   drain_hot();
-  if (life->connection != nullptr) tell_complaint();
   if (life->connection != nullptr) tell_if_lost();
 }
 
@@ -538,8 +244,7 @@ bool NatsConnection::drain_one(HotSubscription& from, std::uint64_t& expected) {
       token = token.substr(std::min(from.type_at, token.size()));
       const auto named = packet_type_from(token.substr(0, token.find('.')));
       type = named.value_or(type);
-      is_ours = named.has_value() &&
-                std::find(from.ordered.begin(), from.ordered.end(), *named) == from.ordered.end();
+      is_ours = named.has_value();
     }
     const auto bytes = static_cast<std::size_t>(natsMsg_GetDataLength(received));
     if (is_ours) {
@@ -549,7 +254,7 @@ bool NatsConnection::drain_one(HotSubscription& from, std::uint64_t& expected) {
     }
     library_->discard(received, bytes);
     if (!is_ours) continue;
-    handler_.on_message(type, message_.view());
+    handler_.on_message(type, message_.view(), !from.queue.empty());
     if (life->connection == nullptr) return false;
   }
 }
@@ -567,24 +272,26 @@ void NatsConnection::forget_ended() {
   }
 }
 
-void NatsConnection::read_mailbox() {
-  const std::shared_ptr<Mailbox> mailbox = mailbox_;
-  Mailbox::Content& content = mailbox->reading;
-  mailbox->take(content);
+void NatsConnection::on_mail() {
+  NatsMailbox::Content content = std::move(reading_);
+  mailbox_->take(content);
   const std::shared_ptr<Life> life = life_;
-  for (const Mailbox::Item& item : content.items) {
+  for (const NatsMailbox::Item& item : content.items) {
     const BytesView text(content.bytes.data() + item.offset, item.bytes);
-    if (item.kind == Mailbox::Kind::kFrame) {
-      handler_.on_message(item.type, text);
+    if (item.kind == NatsMailbox::Kind::kFrame) {
+      handler_.on_message(item.type, text, false);
+    } else if (item.kind == NatsMailbox::Kind::kComplaint) {
+      tell_complaint(std::string(text));
     } else {
-      handler_.on_inbox(text, item.kind == Mailbox::Kind::kNoResponders);
+      handler_.on_inbox(text, item.kind == NatsMailbox::Kind::kNoResponders);
     }
     if (life->connection == nullptr) return;
   }
   content.clear();
+  reading_ = std::move(content);
 }
 
-void NatsConnection::want_write(bool wanted) {
+void NatsConnection::on_write_wanted(bool wanted) {
   is_write_wanted_ = wanted;
   if (wanted) flush_later();
 }
@@ -601,7 +308,7 @@ void NatsConnection::flush_later() {
 void NatsConnection::flush() {
   if (is_over_ || !is_write_wanted_) return;
   const bool was_blocked = is_blocked_;
-  natsConnection_ProcessWriteEvent(library_->connection);
+  library_->process_write();
   is_blocked_ = is_write_wanted_ && !library_->is_stopped;
   queued_bytes_ = 0;
   if (is_blocked_) {
@@ -619,18 +326,21 @@ void NatsConnection::tell_if_lost() {
   const natsStatus status = natsConnection_GetLastError(library_->connection, &text);
   std::string reason = "The connection to the NATS server " + server_url_ + " is lost";
   if (status != NATS_OK && text != nullptr) reason.append(" (").append(text).append(")");
-  loop_.post([life = life_, error = disconnected(reason + ".")] {
+  loop_.post([life = life_, error = nats_disconnected(reason + ".")] {
     if (life->connection != nullptr) life->connection->handler_.on_lost(error);
   });
 }
 
-// Among what was read may have been an error that leaves the connection standing.
-void NatsConnection::tell_complaint() {
+// A client that goes on doing what is refused is told so each time.
+void NatsConnection::tell_complaint(const std::string& text) {
+  if (complaints_.size() >= kComplaintsMax || !complaints_.insert(text).second) return;
+  handler_.on_complaint(text);
+}
+
+std::string NatsConnection::last_complaint() const {
   const char* text = nullptr;
-  if (natsConnection_GetLastError(library_->connection, &text) == NATS_OK || text == nullptr) return;
-  if (library_->is_stopped || complaint_ == text) return;
-  complaint_ = text;
-  handler_.on_complaint(complaint_);
+  const bool is_any = natsConnection_GetLastError(library_->connection, &text) != NATS_OK;
+  return is_any && text != nullptr ? text : std::string();
 }
 
 }  // namespace weft

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <span>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,12 +13,14 @@
 #include "lib/loop/event_loop.h"
 #include "lib/net/poller.h"
 #include "lib/protocol/packet.h"
+#include "transporters/nats/nats_mailbox.h"
 #include "transporters/nats/nats_options.h"
 
 namespace weft {
 
-// One connection to a NATS server, from its making to its loss: the one place that talks to the client
-// library.
+struct NatsLibrary;
+
+// One connection to a NATS server, from its making (nats_dial.cpp) to its loss.
 //
 // The library runs in its event loop mode: it owns the socket and its buffers, and on the loop's thread we
 // tell it when to read and write. Publishing appends to its buffer, which is written once at the end of the
@@ -30,16 +32,18 @@ namespace weft {
 //
 // Ownership: the Handler is borrowed and outlives this. Thread: loop thread only. Upcalls come from the loop,
 // and one of them may destroy this.
-class NatsConnection final : private Poller::Handler {
+class NatsConnection final : private Poller::Handler, private NatsMailbox::Reader {
  public:
   class Handler {
    public:
     // A message of a subscription made with `type`. kReadPadding readable bytes follow `payload`.
-    virtual void on_message(PacketType type, BytesView payload) = 0;
+    // `is_balanced`: of a queue group.
+    virtual void on_message(PacketType type, BytesView payload, bool is_balanced) = 0;
     // A message to our inbox; `no_responders`: the server says that nobody took what named this reply
     // subject.
     virtual void on_inbox(std::string_view subject, bool no_responders) = 0;
     // The server refuses something, a subscription for lack of permission perhaps. The connection stands.
+    // Comes once for each different text, and later than other upcalls of the same read.
     virtual void on_complaint(const std::string& text) = 0;
     // The connection is over. Comes once, and is the last upcall.
     virtual void on_lost(const Error& reason) = 0;
@@ -76,10 +80,8 @@ class NatsConnection final : private Poller::Handler {
   // Empty queue: no queue group.
   [[nodiscard]] Result<> subscribe_hot(const std::string& subject, const std::string& queue, PacketType type);
   // One subscription for all types whose token stands at `type_at` of the subject, where `subject` has its
-  // '*': their messages keep the order in which the server sent them. Messages of `ordered` types are left to
-  // those.
-  [[nodiscard]] Result<> subscribe_hot_types(const std::string& subject, std::size_t type_at,
-                                             std::span<const PacketType> ordered);
+  // '*': their messages keep the order in which the server sent them.
+  [[nodiscard]] Result<> subscribe_hot_types(const std::string& subject, std::size_t type_at);
   [[nodiscard]] Result<> subscribe_ordered(const std::string& subject, PacketType type);
   [[nodiscard]] Result<> subscribe_inbox(const std::string& subject);
   // Ends a hot subscription. What the server has sent us by then is still handed over.
@@ -94,46 +96,48 @@ class NatsConnection final : private Poller::Handler {
   // Servers that the server named, as URLs without credentials.
   [[nodiscard]] std::vector<std::string> discovered_servers() const;
   [[nodiscard]] std::size_t queued_bytes() const { return queued_bytes_; }
+  // The last complaint among what was read so far, before on_complaint() tells of it; empty: none.
+  [[nodiscard]] std::string last_complaint() const;
 
  private:
-  struct Library;  // The library's objects; freed on a worker.
   struct HotSubscription;
-  struct Mailbox;  // From the library's thread to the loop.
-  struct Life {    // Outlives the connection in what is queued on the loop.
+  struct Life {  // Outlives the connection in what is queued on the loop.
     NatsConnection* connection;
   };
 
-  NatsConnection(EventLoop& loop, std::unique_ptr<Library> library, Handler& handler, NatsOptions options);
+  NatsConnection(EventLoop& loop, std::unique_ptr<NatsLibrary> library, Handler& handler,
+                 NatsOptions options);
   [[nodiscard]] bool watch(Poller& poller);
   [[nodiscard]] Result<> subscribe_async(const std::string& subject, bool is_inbox, PacketType type);
-  std::unique_ptr<Library> release();
+  std::unique_ptr<NatsLibrary> release();
 
   void on_readable() override;
   void on_writable() override;
+  void on_mail() override;
+  void on_write_wanted(bool wanted) override;
+  Result<> add_hot(const std::string& subject, const std::string& queue, HotSubscription made);
   void drain_hot();
   // False when an upcall destroyed this.
-  Result<> add_hot(const std::string& subject, const std::string& queue, HotSubscription made);
   bool drain_one(HotSubscription& subscription, std::uint64_t& expected);
   void forget_ended();
-  void read_mailbox();
-  void want_write(bool wanted);
   void flush_later();
   void flush();
   void tell_if_lost();
-  void tell_complaint();
+  void tell_complaint(const std::string& text);
 
   EventLoop& loop_;
   Handler& handler_;
   const NatsOptions options_;
-  std::unique_ptr<Library> library_;
+  std::unique_ptr<NatsLibrary> library_;
   std::unique_ptr<Poller::Watch> watch_;
   std::shared_ptr<Life> life_;
-  std::shared_ptr<Mailbox> mailbox_;
+  std::shared_ptr<NatsMailbox> mailbox_;
+  NatsMailbox::Content reading_;  // Empty between two upcalls: its memory.
   std::vector<std::unique_ptr<HotSubscription>> hot_;
   std::size_t hot_last_ = 0;    // Where the last message was: where the next one is likely.
   std::uint64_t received_ = 0;  // Messages that the library has taken from the socket and we have looked for.
   Buffer message_;              // The message of the upcall, with its padding.
-  std::string complaint_;
+  std::set<std::string> complaints_;  // Told.
 
   std::size_t payload_bytes_max_ = 0;
   std::string server_url_;

@@ -14,12 +14,13 @@ constexpr Duration kFlushWaitMax = std::chrono::milliseconds(1000);  // Of stop(
 constexpr Duration kStopWaitMax = std::chrono::milliseconds(1700);
 constexpr std::size_t kEarlyBytesMax = 4UL << 20;
 
-// Whose order among each other matters, over all of their subjects: an INFO says something else behind a
-// DISCONNECT than before it. The other targeted ones share one subscription, where the server permits that,
-// and are drained with each read.
-constexpr std::array kHotTargeted = {PacketType::kRequest, PacketType::kResponse, PacketType::kEvent,
-                                     PacketType::kPing, PacketType::kPong};
-constexpr std::array kOrderedTargeted = {PacketType::kDiscover, PacketType::kInfo};
+// Targeted packets share one subscription, which keeps their order, and are drained with each read.
+constexpr std::array kTargeted = {PacketType::kRequest, PacketType::kResponse, PacketType::kEvent,
+                                  PacketType::kPing,    PacketType::kPong,     PacketType::kDiscover,
+                                  PacketType::kInfo};
+// Whose order among each other matters: an INFO says something else behind a DISCONNECT than before it. (A
+// targeted INFO may overtake them. It answers a node that is there to be asked; should it outrun the goodbye
+// of the process before, the INFO that every node broadcasts when it has started sets that right.)
 constexpr std::array kOrderedBroadcast = {PacketType::kDiscover, PacketType::kInfo, PacketType::kDisconnect,
                                           PacketType::kHeartbeat};
 
@@ -123,10 +124,10 @@ void NatsTransporter::on_dialled(Result<std::unique_ptr<NatsConnection>> outcome
     connection_ = std::move(*outcome);
     payload_bytes_max_ = connection_->payload_bytes_max();
     inbox_.emplace(inbox_token(random_));
-    subscribed = subscribe_all();
+    subscribed = subscribe_first();
     if (subscribed.ok()) {
-      state_ = State::kSubscribing;
-      send_echo();  // The server answers in order: behind it, all subscriptions stand.
+      state_ = State::kOpening;
+      send_echo();  // The server answers in order: behind it, the subscriptions stand or are refused.
       echo_timer_.set_after(loop_, options_.ping_interval, [this] { watch_server(); });
       return;
     }
@@ -159,36 +160,45 @@ void NatsTransporter::fail_start(const Error& error) {
   done(error);
 }
 
-Result<> NatsTransporter::subscribe_all() {
-  Result<> outcome = connection_->subscribe_inbox(inbox_->subscription());
-  const std::string& me = identity_.node_id;
+Result<> NatsTransporter::subscribe_first() {
+  const Result<> outcome = connection_->subscribe_inbox(inbox_->subscription());
+  if (!outcome.ok() || is_any_refused_) return outcome;
+  const std::string any = subjects_->any_targeted(identity_.node_id);
+  return connection_->subscribe_hot_types(any, any.find('*'));
+}
+
+void NatsTransporter::subscribe_rest() {
+  is_any_refused_ = is_any_refused_ || is_about_any(connection_->last_complaint());
+  Result<> outcome;
+  if (is_any_refused_) outcome = subscribe_each_targeted();
   for (const PacketType type : kOrderedBroadcast) {
     if (outcome.ok()) outcome = connection_->subscribe_ordered(subjects_->broadcast(type), type);
-  }
-  for (const PacketType type : kOrderedTargeted) {
-    if (outcome.ok()) outcome = connection_->subscribe_ordered(subjects_->targeted(type, me), type);
   }
   if (outcome.ok()) {
     outcome = connection_->subscribe_hot(subjects_->broadcast(PacketType::kPing), {}, PacketType::kPing);
   }
-  if (outcome.ok()) outcome = subscribe_targeted();
   for (const Balanced& one : balanced_) {
     if (outcome.ok()) outcome = connection_->subscribe_hot(one.subject, one.queue, one.type);
+  }
+  if (!outcome.ok()) log_.debug(outcome.error().message());  // The loss that it tells of is under way.
+  state_ = State::kSubscribing;
+  send_echo();
+}
+
+// Permissions written for Moleculer nodes name the types one by one. Packets of different types may then
+// overtake each other.
+Result<> NatsTransporter::subscribe_each_targeted() {
+  Result<> outcome;
+  for (const PacketType type : kTargeted) {
+    if (outcome.ok()) {
+      outcome = connection_->subscribe_hot(subjects_->targeted(type, identity_.node_id), {}, type);
+    }
   }
   return outcome;
 }
 
-Result<> NatsTransporter::subscribe_targeted() {
-  const std::string& me = identity_.node_id;
-  if (!is_any_refused_) {
-    const std::string any = subjects_->any_targeted(me);
-    return connection_->subscribe_hot_types(any, any.find('*'), kOrderedTargeted);
-  }
-  Result<> outcome;
-  for (const PacketType type : kHotTargeted) {
-    if (outcome.ok()) outcome = connection_->subscribe_hot(subjects_->targeted(type, me), {}, type);
-  }
-  return outcome;
+bool NatsTransporter::is_about_any(std::string_view complaint) const {
+  return complaint.find("\"" + subjects_->any_targeted(identity_.node_id) + "\"") != std::string_view::npos;
 }
 
 void NatsTransporter::become_ready() {
@@ -211,16 +221,17 @@ void NatsTransporter::become_ready() {
   early_bytes_ = 0;
   for (const EarlyFrame& frame : early) {
     if (!*alive || state_ != State::kReady) return;
-    listener_->on_frame({frame.type, frame.payload.view(), {}});
+    listener_->on_frame({frame.type, frame.payload.view(), {}, frame.is_balanced});
   }
 }
 
-void NatsTransporter::on_message(PacketType type, BytesView payload) {
+void NatsTransporter::on_message(PacketType type, BytesView payload, bool is_balanced) {
   if (payload.empty()) return;  // A probe.
-  if (state_ == State::kReady) return listener_->on_frame({type, payload, {}});
-  if (state_ != State::kSubscribing || early_bytes_ + payload.size() > kEarlyBytesMax) return;
+  if (state_ == State::kReady) return listener_->on_frame({type, payload, {}, is_balanced});
+  if (state_ != State::kOpening && state_ != State::kSubscribing) return;
+  if (early_bytes_ + payload.size() > kEarlyBytesMax) return;
   early_bytes_ += payload.size();
-  early_.push_back({type, {}});
+  early_.push_back({type, is_balanced, {}});
   early_.back().payload.append(payload);
 }
 
@@ -230,6 +241,7 @@ void NatsTransporter::on_inbox(std::string_view subject, bool no_responders) {
   if (parsed->kind == 'e') {
     echo_seen_ = std::max(echo_seen_, parsed->number);
     if (echo_seen_ < echo_sent_) return;
+    if (state_ == State::kOpening) return subscribe_rest();
     if (state_ == State::kSubscribing) return become_ready();
     if (state_ == State::kStopping) return close();
     return;
@@ -238,21 +250,18 @@ void NatsTransporter::on_inbox(std::string_view subject, bool no_responders) {
 }
 
 void NatsTransporter::on_complaint(const std::string& text) {
-  const auto names = [&text](const std::string& subject) { return text.find(subject) != std::string::npos; };
-  if (state_ == State::kSubscribing && !is_any_refused_ &&
-      names("\"" + subjects_->any_targeted(identity_.node_id) + "\"")) {
-    // Permissions written for Moleculer nodes name the types one by one. Packets of different types may then
-    // overtake each other.
-    is_any_refused_ = true;
-    const Result<> outcome = subscribe_targeted();
-    if (!outcome.ok()) return log_.error(outcome.error().message());
-    return send_echo();
+  if (is_about_any(text)) {
+    if (std::exchange(is_any_refused_, true) || state_ == State::kOpening) return;  // Seen to.
+    if (const Result<> outcome = subscribe_each_targeted(); !outcome.ok()) {
+      log_.debug(outcome.error().message());
+    }
+    return;
   }
-  if (start_done_ && names("\"_INBOX.")) {
+  if (start_done_ && text.find("\"_INBOX.") != std::string::npos) {
     const Error error = Error::broker_options(
         "transporter.nats: the server must permit this client to publish and subscribe to _INBOX.> (" + text +
         ").");
-    connection_.reset();  // `text` goes with it.
+    connection_.reset();
     echo_timer_.cancel();
     return fail_start(error);
   }

@@ -51,7 +51,8 @@ class NatsTransporter final : public Transporter, private NatsConnection::Handle
   enum class State {
     kIdle,
     kAway,         // No connection: one is being made, or will be.
-    kSubscribing,  // Connected; the server has not confirmed the subscriptions.
+    kOpening,      // Connected; the server has not said whether it permits the first subscriptions.
+    kSubscribing,  // It has not confirmed the rest of them.
     kReady,
     kStopping,  // The server is asked whether it has taken all that was sent.
     kClosing,
@@ -64,18 +65,21 @@ class NatsTransporter final : public Transporter, private NatsConnection::Handle
   };
   struct EarlyFrame {
     PacketType type;
+    bool is_balanced;
     Buffer payload;
   };
 
-  void on_message(PacketType type, BytesView payload) override;
+  void on_message(PacketType type, BytesView payload, bool is_balanced) override;
   void on_inbox(std::string_view subject, bool no_responders) override;
   void on_complaint(const std::string& text) override;
   void on_lost(const Error& reason) override;
 
   void dial();
   void on_dialled(Result<std::unique_ptr<NatsConnection>> outcome);
-  [[nodiscard]] Result<> subscribe_all();
-  [[nodiscard]] Result<> subscribe_targeted();
+  [[nodiscard]] Result<> subscribe_first();
+  void subscribe_rest();
+  [[nodiscard]] Result<> subscribe_each_targeted();
+  [[nodiscard]] bool is_about_any(std::string_view complaint) const;
   void become_ready();
   void redial_later();
   void fail_start(const Error& error);

@@ -55,8 +55,6 @@ Lines plain_of(const std::string& prefix, const std::string& node) {
   for (const char* type : {"DISCONNECT", "DISCOVER", "HEARTBEAT", "INFO", "PING"}) {
     lines.push_back(prefix + "." + type);
   }
-  // Ordered among the broadcasts.
-  for (const char* type : {"DISCOVER", "INFO"}) lines.push_back(prefix + "." + type + "." + node);
   return lines;
 }
 
@@ -103,8 +101,7 @@ TEST_SUITE("nats balanced mode") {
 
     wanted = plain_of("MOL-dev", "node-2");
     for (const char* line :
-         {"MOL-dev.EVENTB.mail.> [queue mail]",
-          "MOL-dev.EVENTB.mail.* [queue mail]",  // JS: a?c, which no event reaches.
+         {"MOL-dev.EVENTB.mail.> [queue mail]",  // And for a?c; JS: mail.a?c, which no event reaches.
           "MOL-dev.EVENTB.mail.user.*.done [queue mail]", "MOL-dev.EVENTB.mail.user.> [queue mail]",
           "MOL-dev.EVENTB.mail.user.created [queue mail]", "MOL-dev.REQB.mail.send [queue mail.send]"}) {
       wanted.emplace_back(line);

@@ -210,7 +210,7 @@ TEST_SUITE("nats reconnect") {
     NatsServer live({.monitor = true});
     NatsWorld world;
     NatsNode a(world, "a",
-               {.url = dead.url() + "," + live.url(), .connect_timeout = 100ms, .ping_interval = 20ms});
+               {.url = dead.url() + "," + live.url(), .connect_timeout = 300ms, .ping_interval = 200ms});
     REQUIRE(a.await_ready());
     CHECK(dead.guests() == 1);
     CHECK(connections(live) == 1);

@@ -1,11 +1,14 @@
 #include <doctest/doctest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "tests/support/nats_server.h"
 #include "tests/support/nats_world.h"
@@ -42,6 +45,17 @@ std::string outcome_of(NatsWorld& world, NatsOptions options) {
   NatsNode node(world, "a", std::move(options));
   if (node.await_ready()) return {};
   return node.started.has_value() ? node.started->error().to_string() : "no outcome";
+}
+
+// Of "localhost" and 127.0.0.1, with key.pem beside it.
+std::string make_certificate(const Folder& folder) {
+  const std::string cert = folder.file("cert.pem");
+  const std::string make =
+      "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost "
+      "-addext subjectAltName=DNS:localhost,IP:127.0.0.1 -keyout " +
+      folder.file("key.pem") + " -out " + cert + " 2>/dev/null";
+  REQUIRE(std::system(make.c_str()) == 0);
+  return cert;
 }
 
 class LinesSink final : public LogSink {
@@ -104,13 +118,7 @@ TEST_SUITE("nats security") {
 
   TEST_CASE("TLS: with the CA of the server's certificate, without verification, and not without either") {
     const Folder folder;
-    const std::string key = folder.file("key.pem"), cert = folder.file("cert.pem");
-    const std::string make =
-        "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj "
-        "/CN=localhost -addext "
-        "subjectAltName=DNS:localhost,IP:127.0.0.1 -keyout " +
-        key + " -out " + cert + " 2>/dev/null";
-    REQUIRE(std::system(make.c_str()) == 0);
+    const std::string cert = make_certificate(folder), key = folder.file("key.pem");
     const NatsServer server({.arguments = {"--tls", "--tlscert", cert, "--tlskey", key}});
     const std::string address = "127.0.0.1:" + std::to_string(server.port());
     NatsWorld world;
@@ -138,13 +146,62 @@ TEST_SUITE("nats security") {
     CHECK(b.listener.lines.size() == 20);
   }
 
+  // In a process of its own: here other tests have opened the library long ago.
+  TEST_CASE("neither the library's start nor writing to a server that is gone touches SIGPIPE") {
+    for (const bool tls : {false, true}) {
+      CAPTURE(tls);
+      const pid_t child = fork();
+      REQUIRE(child >= 0);
+      if (child == 0) {
+        execl("/proc/self/exe", "test", "--no-skip", "--test-case=*[own process]*",
+              tls ? "--subcase=tls" : "--subcase=plain", nullptr);
+        _exit(127);
+      }
+      int status = 0;
+      REQUIRE(waitpid(child, &status, 0) == child);
+      CHECK(status == 0);
+    }
+  }
+
+  TEST_CASE("[own process] SIGPIPE" * doctest::skip()) {
+    const Folder folder;
+    const bool is_default = std::signal(SIGPIPE, SIG_DFL) != SIG_ERR;
+    REQUIRE(is_default);
+    std::vector<std::string> arguments;
+    NatsOptions options;
+    SUBCASE("plain") {}
+    SUBCASE("tls") {
+      arguments = {"--tls", "--tlscert", make_certificate(folder), "--tlskey", folder.file("key.pem")};
+      options = {.tls = true, .tls_verify = false};
+    }
+    NatsServer server({.arguments = arguments});
+    options.url = server.url();
+    NatsWorld world;
+    NatsNode node(world, "a", options);
+    REQUIRE(node.await_ready());
+    const std::string payload(300000, 'x');  // Is written at once.
+    server.kill();
+    // The first write is answered by a reset, and a later one is a broken pipe. The loop, which would see the
+    // loss, does not run.
+    for (int i = 0; i < 50; ++i) (void)node->send("b", PacketType::kEvent, payload);
+    CHECK(node.await("disconnected"));
+    struct sigaction now {};
+    REQUIRE(sigaction(SIGPIPE, nullptr, &now) == 0);
+    CHECK((now.sa_handler == SIG_DFL));
+    sigset_t blocked, pending;
+    REQUIRE(pthread_sigmask(SIG_BLOCK, nullptr, &blocked) == 0);
+    REQUIRE(sigpending(&pending) == 0);
+    CHECK(sigismember(&blocked, SIGPIPE) == 0);
+    CHECK(sigismember(&pending, SIGPIPE) == 0);
+  }
+
   TEST_CASE("permissions written for Moleculer nodes and an inbox are enough") {
     const Folder folder;
     const std::string config = folder.write(
         "server.conf",
         "authorization { users = [ { user: me, password: secret, permissions: { subscribe: [ "
         "MOL.EVENT.a, MOL.REQ.a, MOL.RES.a, MOL.PONG.a, MOL.DISCOVER, MOL.DISCOVER.a, MOL.INFO, MOL.INFO.a, "
-        "MOL.PING, MOL.PING.a, MOL.DISCONNECT, \"_INBOX.>\" ] } } ] }\n");
+        "MOL.PING, MOL.PING.a, \"_INBOX.>\" ] } } ] }\n");
     const NatsServer server({.arguments = {"-c", config}});
     NatsWorld world;
     const auto sink = std::make_shared<LinesSink>(world);
@@ -165,6 +222,10 @@ TEST_SUITE("nats security") {
       CHECK(transporter.send("a", type, "x").ok());
       const std::string line = std::string(to_string(type)) + " x";
       CHECK(world.await([&] { return listener.has(line); }));
+    }
+    // What is refused beyond that is told of, each time: heartbeats and goodbyes are not heard.
+    for (const char* refused : {"\"MOL.HEARTBEAT\"", "\"MOL.DISCONNECT\""}) {
+      CHECK(world.await([&] { return sink->text.find(refused) != std::string::npos; }));
     }
     CHECK(sink->text.find("MOL.*.a") == std::string::npos);
     CHECK(sink->text.find("secret") == std::string::npos);
