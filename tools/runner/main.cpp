@@ -1,5 +1,6 @@
 #include <unistd.h>
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -59,6 +60,7 @@ Result<Settings> gather(const std::string& config, int instances, bool silent) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);  // Who reads our log may go; we stay. Inherited by the instances.
   CLI::App program("Runs service modules as a node of the mesh.", "weft-runner");
   std::vector<std::string> arguments;
   std::string config;
