@@ -14,6 +14,14 @@ constexpr std::size_t kPoolMax = 1024;
 
 const Payload kEmptyObject = Payload(Value::object());
 
+// Whether the endpoint did its part: an error that another try would not mend is an answer.
+Ending ending_of(const Result<Payload>& result) {
+  constexpr int kServerError = 500;
+  if (result) return Ending::kAnswered;
+  const Error& error = result.error();
+  return error.retryable() || error.code() >= kServerError ? Ending::kFailed : Ending::kAnswered;
+}
+
 }  // namespace
 
 void CallRecord::recycle() {
@@ -161,15 +169,17 @@ void CallEngine::attempt(CallRecord& call) {
     const auto endpoint = parts_.registry.pick_on(call.action_, call.direct_node_);
     if (!endpoint) return end_attempt(call, endpoint.error());
     if ((*endpoint)->local) return run_local(call, **endpoint, timeout);
+    call.flight_.begin(**endpoint, parts_.loop.now());
     return send_remote(call, (*endpoint)->node, timeout);
   }
   if (parts_.options.disable_balancer && parts_.sender != nullptr && call.action_.front() != '$') {
     if (list->endpoints.empty()) return end_attempt(call, Error::service_not_available(call.action_));
     return send_remote(call, nullptr, timeout);
   }
-  const auto endpoint = parts_.registry.pick(*list, {call.params_, call.meta_});
+  const auto endpoint = parts_.registry.pick(*list, {call.params_, call.meta_, parts_.loop.now()});
   if (!endpoint) return end_attempt(call, endpoint.error());
   if ((*endpoint)->local) return run_local(call, **endpoint, timeout);
+  call.flight_.begin(**endpoint, parts_.loop.now());
   send_remote(call, (*endpoint)->node, timeout);
 }
 
@@ -218,6 +228,7 @@ void CallEngine::run_local(CallRecord& call, ActionEndpoint& endpoint, Duration 
     if (result) result->retain();
     end_attempt(record, std::move(result));
   };
+  call.flight_.begin(endpoint, parts_.loop.now());
   arm_timer(call, timeout);
   parts_.dispatcher.start(std::move(run), action->blocking());
 }
@@ -291,6 +302,7 @@ void CallEngine::drop_request(CallRecord& call) {
 void CallEngine::end_attempt(CallRecord& call, Result<Payload> result, bool node_lost) {
   const CallRef keep(&call);
   drop_request(call);
+  land(call.flight_, shut_down_ ? Ending::kAbandoned : ending_of(result), parts_.loop.now());
   ++call.attempt_;
   if (result || shut_down_) return finish(call, std::move(result));
 

@@ -69,6 +69,7 @@ class CallRecord final : public detail::CallState {
   Node* node_ = nullptr;               // That it waits for; null in balanced mode.
   std::string node_id_;
   bool watched_ = false;  // The canary counts it.
+  Flight flight_;         // Counts this attempt at its endpoint.
 };
 
 // Makes calls: picks an endpoint, runs the action here or sends a request, and ends the call with a result,

@@ -95,7 +95,7 @@ void EventEngine::send(EventType type, std::string_view event, Params&& params, 
 }
 
 void EventEngine::emit(Delivery& delivery, std::span<const std::string_view> groups) {
-  const Selection selection{delivery.data, delivery.meta};
+  const Selection selection{delivery.data, delivery.meta, parts_.loop.now()};
   std::map<std::string_view, std::pair<Node*, Value>>
       remote;  // Node → the groups it is to serve, in order of names.
   std::vector<std::shared_ptr<LocalSubscription>> local;
@@ -240,7 +240,7 @@ void EventEngine::receive(const EventPacket& packet, bool is_balanced) {
   std::vector<std::shared_ptr<LocalSubscription>> receivers;
   for (EventList* list : parts_.registry.match_event(packet.event)) {
     if (!allows(groups, list->group)) continue;
-    if (auto* endpoint = parts_.registry.pick_local(*list, {packet.data, packet.meta})) {
+    if (auto* endpoint = parts_.registry.pick_local(*list, {packet.data, packet.meta, parts_.loop.now()})) {
       receivers.push_back(endpoint->subscription);
     }
   }

@@ -32,6 +32,7 @@ struct Node {
   std::uint64_t cpu_seq = 0;
   std::optional<double> latency_ms;  // Average round trip to its host, when measured.
 
+  Instant since{};  // When this process of it was first heard; zero for our own.
   Instant last_heartbeat{};
   std::optional<Instant> offline_since;
 };

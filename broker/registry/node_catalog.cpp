@@ -80,6 +80,7 @@ InfoOutcome NodeCatalog::apply_info(std::string_view id, const Value& info, Inst
     node.available = true;
     node.offline_since.reset();
     node.last_heartbeat = now;
+    node.since = now;
   }
   if (seq > node.seq || was_offline || instance_id != node.instance_id) {
     outcome.services_changed = true;
@@ -87,6 +88,7 @@ InfoOutcome NodeCatalog::apply_info(std::string_view id, const Value& info, Inst
       outcome.restarted = !was_offline && !node.instance_id.empty();
       node.cpu_seq = 0;
       node.cpu.reset();
+      node.since = now;
     }
     node.seq = seq;
     node.instance_id = instance_id;

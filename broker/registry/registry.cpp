@@ -63,25 +63,34 @@ Result<> Registry::check_strategy(std::string_view name, const Value& options) c
 }
 
 std::unique_ptr<Strategy> Registry::make_strategy(const Value& definition, std::string_view what) {
-  if (definition["strategy"].is_string()) {
-    auto made = strategies_.make(definition["strategy"].str(), definition["strategyOptions"], random_);
+  // Under a name of weft's what Moleculer does not have, see describe_service.
+  for (const auto& [name, options] :
+       {std::pair("weftStrategy", "weftStrategyOptions"), std::pair("strategy", "strategyOptions")}) {
+    if (!definition[name].is_string()) continue;
+    auto made = strategies_.make(definition[name].str(), definition[options], random_);
     if (made) return std::move(*made);
     log_.warn(what, ": ", made.error().message(), " Using ", config_.strategy, ".");
+    break;
   }
   auto made = strategies_.make(config_.strategy, config_.strategy_options, random_);
   WEFT_ASSERT(made.ok());  // Checked when the broker was made.
   return std::move(*made);
 }
 
+void Registry::set_strategy(ActionList& list, const Value& definition) {
+  list.strategy = make_strategy(definition, list.name);
+  list.group.strategy = list.strategy.get();
+}
+
 ActionList& Registry::action_list(std::string_view name, const Value& definition) {
   if (const auto found = actions_.find(name); found != actions_.end()) {
     ActionList& list = *found->second;
-    if (list.endpoints.empty()) list.strategy = make_strategy(definition, name);
+    if (list.endpoints.empty()) set_strategy(list, definition);
     return list;
   }
   auto list = std::make_unique<ActionList>();
   list->name = name;
-  list->strategy = make_strategy(definition, name);
+  set_strategy(*list, definition);
   ActionList& added = *list;
   actions_.emplace(added.name, &added);
   actions_in_order_.push_back(std::move(list));
@@ -159,9 +168,11 @@ void Registry::register_remote(Node& node) {
       ActionEndpoint* endpoint = nullptr;
       if (same != list.endpoints.end()) {
         endpoint = same->get();
+        if (endpoint->latency_at < node.since) endpoint->latency_ms = -1;  // Of the process before.
       } else {
         endpoint = list.endpoints.emplace_back(std::make_unique<ActionEndpoint>()).get();
         endpoint->node = &node;
+        endpoint->group = &list.group;
       }
       endpoint->definition = &definition;
       endpoint->service = entry->full_name;
@@ -241,6 +252,7 @@ void Registry::register_local(const LocalServiceParts& parts) {
     auto endpoint = std::make_unique<ActionEndpoint>();
     endpoint->node = &nodes_.self();
     endpoint->local = true;
+    endpoint->group = &list.group;
     endpoint->definition = &definition;
     endpoint->service = entry->full_name;
     endpoint->local_action = action;

@@ -50,6 +50,7 @@ struct EventEndpoint : Endpoint {
 // differ; only a mesh with thousands of such names forgets them.
 struct ActionList {
   std::string name;
+  EndpointGroup group;                                     // Outlives the endpoints.
   std::vector<std::unique_ptr<ActionEndpoint>> endpoints;  // In order of registration.
   std::vector<const Endpoint*> available;                  // What the strategy chooses from.
   ActionEndpoint* local = nullptr;
@@ -142,6 +143,7 @@ class Registry {
  private:
   ActionList& action_list(std::string_view name, const Value& definition);
   EventList& event_list(std::string_view pattern, std::string_view group, const Value& definition);
+  void set_strategy(ActionList& list, const Value& definition);
   std::unique_ptr<Strategy> make_strategy(const Value& definition, std::string_view what);
   // What the strategy chooses; nothing if it chooses nothing; an error if it throws.
   Result<const Endpoint*> select(Strategy& strategy, std::span<const Endpoint* const> endpoints,

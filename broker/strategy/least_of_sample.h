@@ -33,4 +33,28 @@ const Endpoint* least_of_sample(std::span<const Endpoint* const> endpoints, std:
   return least != nullptr ? least : endpoints[random.below(endpoints.size())];
 }
 
+// Draws `sample_count` endpoints, the second never the first again (0: all), and gives the one of least
+// `cost`, a function of an Endpoint; among equals the first drawn.
+template <typename Cost>
+const Endpoint* cheapest_of_sample(std::span<const Endpoint* const> endpoints, std::size_t sample_count,
+                                   Random& random, Cost cost) {
+  const std::size_t size = endpoints.size();
+  const bool all = sample_count == 0 || sample_count >= size;
+  const std::size_t draws = all ? size : sample_count;
+  const std::size_t first = random.below(size);
+  const Endpoint* cheapest = endpoints[first];
+  auto least = cost(*cheapest);
+  for (std::size_t i = 1; i < draws; ++i) {
+    std::size_t at = all ? first + i : random.below(size - (i == 1 ? 1 : 0));
+    if (all && at >= size) at -= size;
+    if (!all && i == 1 && at >= first) ++at;
+    const auto value = cost(*endpoints[at]);
+    if (value < least) {
+      cheapest = endpoints[at];
+      least = value;
+    }
+  }
+  return cheapest;
+}
+
 }  // namespace weft

@@ -13,16 +13,22 @@ struct Owner {
   std::string_view option;
   std::string_view strategies;
 };
-constexpr std::array<Owner, 9> kOwners = {{
-    {"sampleCount", "CpuUsage and Latency"},
+constexpr std::array<Owner, 15> kOwners = {{
+    {"sampleCount", "CpuUsage, Latency, LeastRequests and PeakEwma"},
     {"lowCpuUsage", "CpuUsage"},
     {"lowLatency", "Latency"},
     {"collectCount", "Latency"},
     {"pingInterval", "Latency"},
-    {"shardKey", "Shard"},
+    {"shardKey", "Shard and Rendezvous"},
     {"vnodes", "Shard"},
     {"ringSize", "Shard"},
     {"cacheSize", "Shard"},
+    {"decay", "PeakEwma"},
+    {"failurePenalty", "PeakEwma"},
+    {"weightKey", "WeightedRoundRobin, WeightedRandom and Rendezvous"},
+    {"slowStart", "WeightedRoundRobin and WeightedRandom"},
+    {"slots", "Rendezvous"},
+    {"loadFactor", "Rendezvous"},
 }};
 
 std::string shown(const Value& value) {

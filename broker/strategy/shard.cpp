@@ -6,9 +6,7 @@
 #include <array>
 #include <optional>
 
-#include "broker/strategy/js_text.h"
 #include "broker/strategy/option_reader.h"
-#include "broker/strategy/path_writer.h"
 
 namespace weft {
 
@@ -38,16 +36,14 @@ std::optional<std::uint32_t> ShardHash::operator()(std::string_view key) {
 ShardStrategy::ShardStrategy(ShardOptions options, Random& random)
     : options_(std::move(options)),
       random_(random),
-      key_in_meta_(options_.shard_key.starts_with('#')),
-      path_(options_.shard_key.substr(key_in_meta_ ? 1 : 0)),
-      steps_(PathWriter::steps_of(path_)),
+      finder_(options_.shard_key, options_.key),
       ring_(options_.vnodes, options_.ring_size),
       cache_(options_.cache_size) {}
 
 const Endpoint* ShardStrategy::select(std::span<const Endpoint* const> endpoints,
                                       const Selection& selection) {
   std::string_view key;
-  if (!key_of(selection, key)) return endpoints[random_.below(endpoints.size())];
+  if (!finder_.find(selection, key)) return endpoints[random_.below(endpoints.size())];
   if (ring_.empty()) {
     ring_.build(endpoints);
     cache_.clear();
@@ -71,46 +67,6 @@ const Endpoint* ShardStrategy::endpoint_at(std::uint64_t position,
     if (std::find(endpoints.begin(), endpoints.end(), slot.endpoint) != endpoints.end()) return slot.endpoint;
   }
   return endpoints[position % endpoints.size()];
-}
-
-bool ShardStrategy::key_of(const Selection& selection, std::string_view& key) {
-  scratch_.clear();
-  if (options_.key) {
-    const Value value = options_.key(selection);
-    if (value.is_null()) return false;
-    append_js_text(value, scratch_);
-    key = scratch_;
-    return true;
-  }
-  if (steps_.empty()) return false;
-  const Payload& source = key_in_meta_ ? selection.meta : selection.params;
-  if (const Value* tree = source.tree()) {
-    const bool is_member = steps_.size() == 1 && tree->is_object();
-    return text_of(is_member ? tree->find(steps_[0]) : tree->find_path(path_), key);
-  }
-  PathWriter writer(steps_, scratch_);
-  try {
-    source.write(writer);
-  } catch (const std::exception&) {  // Bytes that are no value: whoever gets the call will say so.
-    return false;
-  }
-  if (writer.found() == PathWriter::Found::kContainer) {
-    const auto tree = source.to_value();
-    return tree.ok() && text_of(tree->find_path(path_), key);
-  }
-  key = scratch_;
-  return writer.found() == PathWriter::Found::kText;
-}
-
-bool ShardStrategy::text_of(const Value* value, std::string_view& key) {
-  if (value == nullptr || value->is_null()) return false;
-  if (value->is_string()) {
-    key = value->str();
-    return true;
-  }
-  append_js_text(*value, scratch_);
-  key = scratch_;
-  return true;
 }
 
 Result<std::unique_ptr<Strategy>> make_shard_strategy(ShardOptions options, Random& random) {

@@ -3,6 +3,7 @@
 #include <functional>
 #include <optional>
 
+#include "broker/strategy/key_finder.h"
 #include "broker/strategy/position_cache.h"
 #include "broker/strategy/shard_ring.h"
 #include "broker/strategy/strategy.h"
@@ -52,21 +53,15 @@ class ShardStrategy final : public Strategy {
   void on_endpoints_changed() override { ring_.clear(); }
 
  private:
-  // The text of the key, valid until the next call. False when there is none.
-  bool key_of(const Selection& selection, std::string_view& key);
-  bool text_of(const Value* value, std::string_view& key);
   [[nodiscard]] const Endpoint* endpoint_at(std::uint64_t position,
                                             std::span<const Endpoint* const> endpoints) const;
 
   ShardOptions options_;
   Random& random_;
-  bool key_in_meta_;
-  std::string path_;
-  std::vector<std::string> steps_;  // Of the path.
+  KeyFinder finder_;
   ShardHash hash_;
   ShardRing ring_;
   PositionCache cache_;
-  std::string scratch_;
 };
 
 // `options.key` or shard_key; out of range numbers are a BrokerOptionsError.

@@ -1,12 +1,18 @@
 #include "broker/strategy/strategy.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "broker/strategy/cpu_usage.h"
 #include "broker/strategy/latency.h"
+#include "broker/strategy/least_requests.h"
+#include "broker/strategy/peak_ewma.h"
 #include "broker/strategy/random.h"
+#include "broker/strategy/rendezvous.h"
 #include "broker/strategy/round_robin.h"
 #include "broker/strategy/shard.h"
+#include "broker/strategy/weighted_random.h"
+#include "broker/strategy/weighted_round_robin.h"
 
 namespace weft {
 
@@ -20,12 +26,25 @@ bool equals_ignoring_case(std::string_view a, std::string_view b) {
 
 }  // namespace
 
+void land(Flight& flight, Ending ending, Instant now) {
+  Endpoint* endpoint = flight.endpoint();
+  if (endpoint == nullptr) return;
+  flight.leave();
+  if (endpoint->group == nullptr || endpoint->group->strategy == nullptr) return;
+  endpoint->group->strategy->on_ended(*endpoint, ending, flight.begun(), now);
+}
+
 StrategyTable::StrategyTable() {
   add("RoundRobin", make_round_robin);
   add("Random", make_random);
   add("CpuUsage", make_cpu_usage);
   add("Latency", make_latency);
   add("Shard", make_shard);
+  add("LeastRequests", make_least_requests);
+  add("PeakEwma", make_peak_ewma);
+  add("WeightedRoundRobin", make_weighted_round_robin);
+  add("WeightedRandom", make_weighted_random);
+  add("Rendezvous", make_rendezvous);
 }
 
 void StrategyTable::add(std::string_view name, StrategyFactory factory) {
@@ -47,6 +66,12 @@ Result<std::unique_ptr<Strategy>> StrategyTable::make(std::string_view name, con
     known.push_back(known_name);
   }
   return Error::broker_options(text + ".", {{"strategy", name}, {"allowed", std::move(known)}});
+}
+
+bool StrategyTable::is_moleculers(std::string_view name) {
+  constexpr std::string_view kTheirs[] = {"RoundRobin", "Random", "CpuUsage", "Latency", "Shard"};
+  return std::any_of(std::begin(kTheirs), std::end(kTheirs),
+                     [name](std::string_view known) { return equals_ignoring_case(known, name); });
 }
 
 std::vector<std::string> StrategyTable::names() const {

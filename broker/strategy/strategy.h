@@ -19,6 +19,14 @@ namespace weft {
 struct Selection {
   const Payload& params;  // An event's payload for an event.
   const Payload& meta;
+  Instant now{};
+};
+
+// How an attempt ended.
+enum class Ending : std::uint8_t {
+  kAnswered,   // With a result, or an error that is the caller's own fault.
+  kFailed,     // Timed out, lost with its node, refused, or an error of the service.
+  kAbandoned,  // The caller lost interest: the answer would have taken longer still.
 };
 
 // Chooses the endpoint of a call. One object for each action, and for each event and group, so that each has
@@ -31,9 +39,14 @@ class Strategy {
   // `endpoints` are the available ones in order of registration, never empty. Gives one of them.
   [[nodiscard]] virtual const Endpoint* select(std::span<const Endpoint* const> endpoints,
                                                const Selection& selection) = 0;
+  // An attempt that began on `endpoint` at `begun` has ended. Not for calls that run in line on this node.
+  virtual void on_ended(Endpoint& /*endpoint*/, Ending /*ending*/, Instant /*begun*/, Instant /*now*/) {}
   // The list of endpoints is another one now, or a node came, went or was updated.
   virtual void on_endpoints_changed() {}
 };
+
+// Ends a flight, if it is under way and its endpoint still there, and tells the strategy of the endpoint.
+void land(Flight& flight, Ending ending, Instant now);
 
 // What a strategy is made from.
 struct StrategyContext {
@@ -47,7 +60,7 @@ using StrategyFactory = std::function<Result<std::unique_ptr<Strategy>>(const St
 // The strategies by name: weft's own and the user's.
 class StrategyTable {
  public:
-  StrategyTable();  // RoundRobin, Random, CpuUsage, Latency, Shard.
+  StrategyTable();  // Those of docs/strategies.md.
 
   // Adds or replaces.
   void add(std::string_view name, StrategyFactory factory);
@@ -55,6 +68,8 @@ class StrategyTable {
   [[nodiscard]] Result<std::unique_ptr<Strategy>> make(std::string_view name, const Value& options,
                                                        Random& random) const;
   [[nodiscard]] std::vector<std::string> names() const;
+  // Whether Moleculer has a strategy of this name.
+  [[nodiscard]] static bool is_moleculers(std::string_view name);
 
  private:
   std::map<std::string, StrategyFactory, std::less<>> factories_;

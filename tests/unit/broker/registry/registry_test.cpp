@@ -313,6 +313,34 @@ TEST_SUITE("registry") {
     CHECK(s.picks("y.one", 1) == Names{"c"});
   }
 
+  TEST_CASE("an action's strategy may be one that only weft has, by weft's name for it") {
+    Setup s;
+    Value x = service("x", {"one"});
+    x["actions"]["x.one"].set("weftStrategy", "Rendezvous");
+    x["actions"]["x.one"].set("weftStrategyOptions", Value{{"shardKey", "id"}});
+    for (const char* id : {"a", "b", "c"}) s.info(id, arr(x));
+    const Payload params(Value{{"id", "u1"}});
+    std::set<std::string> taken;
+    for (int i = 0; i < 10; ++i)
+      taken.insert((*s.registry.pick(*s.registry.find_action("x.one"), {params, s.none}))->node->id);
+    CHECK(taken.size() == 1);
+  }
+
+  TEST_CASE("calls under way are counted for the list, and forgotten with an endpoint that goes") {
+    Setup s;
+    for (const char* id : {"a", "b"}) s.info(id, arr(service("x", {"one"})));
+    ActionList& list = *s.registry.find_action("x.one");
+    Flight of_a, of_b;
+    of_a.begin(*list.endpoints[0], Instant{});
+    of_b.begin(*list.endpoints[1], Instant{});
+    CHECK(list.group.in_flight == 2);
+    s.info("a", arr(), 2);
+    CHECK(list.group.in_flight == 1);
+    CHECK(of_a.endpoint() == nullptr);
+    land(of_b, Ending::kAnswered, Instant{});
+    CHECK(list.group.in_flight == 0);
+  }
+
   TEST_CASE("an action that comes back after all its nodes had gone may have another strategy") {
     Setup s;
     s.info("a", arr(service("x", {"one"})));

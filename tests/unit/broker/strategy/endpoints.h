@@ -23,11 +23,13 @@ class TestEndpoints {
 
   void add(const std::string& id) {
     nodes_.emplace_back().id = id;
-    endpoints_.push_back({&nodes_.back()});
+    endpoints_.emplace_back().node = &nodes_.back();
+    endpoints_.back().group = &group;
     list_.push_back(&endpoints_.back());
   }
   [[nodiscard]] std::span<const Endpoint* const> list() const { return list_; }
   [[nodiscard]] Node& node(std::size_t index) { return nodes_[index]; }
+  [[nodiscard]] Endpoint& operator[](std::size_t index) { return endpoints_[index]; }
   // All but the one of that name.
   [[nodiscard]] std::vector<const Endpoint*> without(std::string_view id) const {
     std::vector<const Endpoint*> rest;
@@ -37,6 +39,8 @@ class TestEndpoints {
     return rest;
   }
 
+  EndpointGroup group;
+
  private:
   std::deque<Node> nodes_;
   std::deque<Endpoint> endpoints_;
@@ -44,8 +48,8 @@ class TestEndpoints {
 };
 
 inline std::string chosen(Strategy& strategy, std::span<const Endpoint* const> endpoints,
-                          const Payload& params = {}, const Payload& meta = {}) {
-  return strategy.select(endpoints, {params, meta})->node->id;
+                          const Payload& params = {}, const Payload& meta = {}, Instant now = {}) {
+  return strategy.select(endpoints, {params, meta, now})->node->id;
 }
 
 // How often each node is taken in `count` selections.

@@ -330,6 +330,11 @@ TEST_SUITE("shard strategy") {
                                         {"Random", {}},
                                         {"CpuUsage", {}},
                                         {"Latency", {}},
+                                        {"LeastRequests", {}},
+                                        {"PeakEwma", {}},
+                                        {"WeightedRoundRobin", {{"slowStart", 10}}},
+                                        {"WeightedRandom", {{"slowStart", 10}}},
+                                        {"Rendezvous", {{"shardKey", "key"}, {"loadFactor", 1.25}}},
                                         {"Shard", {{"shardKey", "key"}}},
                                         {"Shard", {{"shardKey", "number"}}}}) {
       const std::string strategy_name = name;

@@ -140,7 +140,8 @@ TEST_SUITE("strategies") {
 
   TEST_CASE("an unknown strategy is refused with the list of those there are") {
     CHECK(refusal("Fastest", {}) ==
-          "There is no strategy 'Fastest'; there are CpuUsage, Latency, Random, RoundRobin, Shard.");
+          "There is no strategy 'Fastest'; there are CpuUsage, Latency, LeastRequests, PeakEwma, Random, "
+          "Rendezvous, RoundRobin, Shard, WeightedRandom, WeightedRoundRobin.");
   }
 
   TEST_CASE("a name finds its strategy in any case") {
@@ -154,11 +155,12 @@ TEST_SUITE("strategies") {
         refusal("Shard", {{"vnode", 3}}) ==
         "Strategy 'Shard' has no option 'vnode'; allowed are shardKey (a text), vnodes (an integer from 1 to "
         "100000), ringSize (an integer from 1 to 4294967296), cacheSize (an integer from 0 to 1000000).");
-    CHECK(refusal("RoundRobin", {{"shardKey", "id"}}) ==
-          "Strategy 'RoundRobin' has no option 'shardKey' (it is one of Shard); it takes none.");
     CHECK(
-        refusal("Random", {{"sampleCount", 2}}) ==
-        "Strategy 'Random' has no option 'sampleCount' (it is one of CpuUsage and Latency); it takes none.");
+        refusal("RoundRobin", {{"shardKey", "id"}}) ==
+        "Strategy 'RoundRobin' has no option 'shardKey' (it is one of Shard and Rendezvous); it takes none.");
+    CHECK(refusal("Random", {{"sampleCount", 2}}) ==
+          "Strategy 'Random' has no option 'sampleCount' (it is one of CpuUsage, Latency, LeastRequests and "
+          "PeakEwma); it takes none.");
   }
 
   TEST_CASE("an option of the wrong type or out of range is refused with what is allowed") {
@@ -205,7 +207,8 @@ TEST_SUITE("strategies") {
     endpoints.node(2).metadata = {{"zone", "us"}};
     const auto strategy = table.make("PreferZone", {{"zone", "us"}}, random).value();
     CHECK(chosen(*strategy, endpoints.list()) == "n2");
-    CHECK(table.names() ==
-          std::vector<std::string>{"CpuUsage", "Latency", "PreferZone", "Random", "RoundRobin", "Shard"});
+    CHECK(table.names() == std::vector<std::string>{"CpuUsage", "Latency", "LeastRequests", "PeakEwma",
+                                                    "PreferZone", "Random", "Rendezvous", "RoundRobin",
+                                                    "Shard", "WeightedRandom", "WeightedRoundRobin"});
   }
 }
