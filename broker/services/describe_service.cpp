@@ -36,6 +36,14 @@ std::string_view visibility_name(Visibility visibility) {
   return "published";
 }
 
+// A Moleculer node fails on an INFO that names a strategy it does not have, so others go by a name of ours.
+void set_strategy(Value& definition, const std::string& strategy, const Value& options) {
+  if (strategy.empty()) return;
+  const bool is_common = StrategyTable::is_moleculers(strategy);
+  definition.set(is_common ? "strategy" : "weftStrategy", strategy);
+  if (!options.is_null()) definition.set(is_common ? "strategyOptions" : "weftStrategyOptions", options);
+}
+
 Value describe_action(const Service& service, const Service::ActionSpec& spec) {
   const ActionOptions& options = spec.options;
   Value definition = options.extra.is_object() ? options.extra : Value::object();
@@ -45,8 +53,7 @@ Value describe_action(const Service& service, const Service::ActionSpec& spec) {
     definition.set("visibility", visibility_name(options.visibility));
   if (options.timeout) definition.set("timeout", to_ms(*options.timeout));
   if (options.idempotent) definition.set("idempotent", true);
-  if (!options.strategy.empty()) definition.set("strategy", options.strategy);
-  if (!options.strategy_options.is_null()) definition.set("strategyOptions", options.strategy_options);
+  set_strategy(definition, options.strategy, options.strategy_options);
   if (!options.description.empty()) definition.set("description", options.description);
   definition.set("rawName", spec.name);
   definition.set("name", full_action_name(service, spec.name));
@@ -76,8 +83,7 @@ Value describe_service(const Service& service) {
   for (const auto& spec : service.event_specs()) {
     Value event{{"name", spec.pattern}};
     if (!spec.options.group.empty()) event.set("group", spec.options.group);
-    if (!spec.options.strategy.empty()) event.set("strategy", spec.options.strategy);
-    if (!spec.options.strategy_options.is_null()) event.set("strategyOptions", spec.options.strategy_options);
+    set_strategy(event, spec.options.strategy, spec.options.strategy_options);
     events.set(spec.pattern, std::move(event));
   }
   definition.set("events", std::move(events));

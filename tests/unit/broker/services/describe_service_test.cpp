@@ -131,6 +131,18 @@ TEST_SUITE("describe service") {
     CHECK(to_json(described["metadata"]) == R"({"owner":"me"})");
     CHECK_FALSE(described.contains("dependencies"));
   }
+
+  TEST_CASE("a strategy that Moleculer does not have is published under a name that its nodes pass over") {
+    Service service("s");
+    service.action("quick", [](Context&) {},
+                   {.strategy = "PeakEwma", .strategy_options = Value{{"decay", 5}}});
+    service.event("done", [](Context&) {}, {.strategy = "PreferZone"});
+    const Value described = describe_service(service);
+    CHECK(
+        to_json(described["actions"]["s.quick"]) ==
+        R"({"weftStrategy":"PeakEwma","weftStrategyOptions":{"decay":5},"rawName":"quick","name":"s.quick"})");
+    CHECK(to_json(described["events"]["done"]) == R"({"name":"done","weftStrategy":"PreferZone"})");
+  }
 }
 
 }  // namespace weft
