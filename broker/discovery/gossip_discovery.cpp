@@ -21,6 +21,10 @@ struct Overloaded : Visitors... {
 template <typename... Visitors>
 Overloaded(Visitors...) -> Overloaded<Visitors...>;  // clang 14 does not find it by itself.
 
+bool is_ip(std::string_view host) {
+  return !host.empty() && (host.find(':') != host.npos || host.find_first_not_of("0123456789.") == host.npos);
+}
+
 }  // namespace
 
 GossipDiscovery::GossipDiscovery(Parts parts)
@@ -29,9 +33,17 @@ GossipDiscovery::GossipDiscovery(Parts parts)
 
 void GossipDiscovery::start() {
   Node& self = parts_.membership.nodes().self();
-  self.port = parts_.addresses.listen_address().port;
+  const SocketAddress own = parts_.addresses.listen_address();
+  self.port = own.port;
+  // A node that listens on one address alone is dialled there, whatever else its host has.
+  if (is_ip(own.host)) {
+    std::erase(self.ip_list, own.host);
+    self.ip_list.insert(self.ip_list.begin(), own.host);
+  }
   ++self.seq;
-  parts_.addresses.set_greeting(gossip_.hello());
+  Value hello = gossip_.hello();
+  if (!own.host.empty()) hello.set("host", own.host);
+  parts_.addresses.set_greeting(hello);
   gossip_.start(parts_.loop.now());
   (void)parts_.system.cpu_percent();  // The first reading only starts the count.
   carry_out();

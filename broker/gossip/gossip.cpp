@@ -1,6 +1,7 @@
 #include "broker/gossip/gossip.h"
 
 #include <algorithm>
+#include <array>
 
 #include "broker/gossip/gossip_answer.h"
 
@@ -13,6 +14,10 @@ std::string_view plain_ip(std::string_view host) {
   constexpr std::string_view kMapped = "::ffff:";
   const bool is_mapped = host.starts_with(kMapped) && host.find('.') != std::string_view::npos;
   return is_mapped ? host.substr(kMapped.size()) : host;
+}
+
+bool is_loopback(std::string_view host) {
+  return host.starts_with("127.") || host == "::1";
 }
 
 constexpr std::size_t kHostBytesMax = 256;
@@ -52,7 +57,9 @@ void Gossip::receive_hello(Node* node, std::string_view sender, const Value& bod
                            std::string_view remote_host, Instant now) {
   const std::int64_t port = body["port"].i64_or(0);
   const std::string_view host = body["host"].str_or({});
-  const std::string_view remote = plain_ip(remote_host);
+  // Where a connection comes from is where its node is dialled, but for one that listens on its loopback
+  // alone: such a connection may leave by another interface of the host.
+  const std::string_view remote = is_loopback(host) ? host : plain_ip(remote_host);
   if (port < 1 || port > 65535 || host.size() > kHostBytesMax || (host.empty() && remote.empty())) {
     ++stats_.packets_ignored;
     return;
@@ -70,7 +77,7 @@ void Gossip::receive_hello(Node* node, std::string_view sender, const Value& bod
   const bool is_other = node->available && node->port != 0 && node->port != port;
   if (!node->available || is_other) {
     node->port = static_cast<std::uint16_t>(port);
-    if (!remote.empty()) node->udp_address = remote;
+    if (!remote.empty()) see_at(*node, remote);
   } else if (node->udp_address.empty()) {
     node->udp_address = remote;
   }
@@ -107,7 +114,7 @@ void Gossip::sighted(std::string_view id, const SocketAddress& address, Sighting
     if (is_new || !trying) {
       node->hostname = address.host;
       node->ip_list = {address.host};
-      node->udp_address = address.host;
+      see_at(*node, address.host);
       node->port = address.port;
     }
     learn_address(*node);
@@ -271,6 +278,7 @@ void Gossip::node_lost(std::string_view id, bool unexpected, Instant now) {
     go_offline(*node, unexpected, now);
   } else {
     ++lost.failures;
+    ++lost.turn;
     learn_address(*node);
     // A broken link alone says little; that it cannot be made again is worth telling.
     if (lost.failures == 1 && node->seq > 0) spread(id, id);
@@ -315,15 +323,28 @@ void Gossip::forget_offline_since(Instant latest) {
   }
 }
 
+void Gossip::see_at(Node& node, std::string_view host) {
+  if (node.udp_address == host) return;
+  node.udp_address = host;
+  peer(node).turn = 0;
+}
+
 SocketAddress Gossip::address_of(const Node& node) const {
-  if (!node.udp_address.empty()) return {node.udp_address, node.port};
-  const std::string ip = node.ip_list.empty() ? std::string() : node.ip_list.front();
-  const bool has_name = options_.use_hostname && !node.hostname.empty();
-  if (!has_name || ip.empty()) return {has_name ? node.hostname : ip, node.port};
-  // Not every host's name resolves everywhere: after a failure its address is tried, and so on in turn.
+  // Where it was seen, by its host's name, at its first address: the one that does not lead to it gives way
+  // to the next.
+  std::array<std::string_view, 3> hosts;
+  std::size_t count = 0;
+  const auto add = [&](std::string_view host) {
+    if (!host.empty() && std::find(hosts.begin(), hosts.begin() + count, host) == hosts.begin() + count)
+      hosts[count++] = host;
+  };
+  add(node.udp_address);
+  if (options_.use_hostname) add(node.hostname);
+  if (!node.ip_list.empty()) add(node.ip_list.front());
+  if (count == 0) return {{}, node.port};
   const auto found = peers_.find(node.id);
-  const bool by_ip = found != peers_.end() && found->second.failures % 2 == 1;
-  return {by_ip ? ip : node.hostname, node.port};
+  const std::size_t turn = found == peers_.end() ? 0 : found->second.turn;
+  return {std::string(hosts[turn % count]), node.port};
 }
 
 void Gossip::learn_address(const Node& node) {

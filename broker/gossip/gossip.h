@@ -121,6 +121,7 @@ class Gossip {
     bool listed = false;
     int failures = 0;           // Contacts in vain since it was online.
     bool failed_since = false;  // The last contact was in vain.
+    std::size_t turn = 0;       // Which of its addresses is dialled.
     SocketAddress learned;      // Told to the transporter.
   };
   enum class Reason : std::uint8_t { kOffline, kNews };
@@ -144,6 +145,7 @@ class Gossip {
   bool has_room(Instant now);
   void forget_offline_since(Instant latest);
   void learn_address(const Node& node);
+  void see_at(Node& node, std::string_view host);
   [[nodiscard]] SocketAddress address_of(const Node& node) const;
   Peer& peer(const Node& node) { return peers_[node.id]; }
 

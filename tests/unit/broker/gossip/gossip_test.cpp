@@ -441,11 +441,28 @@ TEST_SUITE("gossip") {
     w.lose("Q");
     CHECK(w.learned("Q") == "host-p:6001");
 
+    // The same for one that was seen at an address where it does not listen.
+    w.lose("P");
+    w.lose("P");
+    CHECK(w.learned("P") == "host-p:6001");
+    w.lose("P");
+    CHECK(w.learned("P") == "10.0.0.9:6001");
+    w.receive(kResponse, "P", {{"online", {{"P", arr(info(6), 1, 20)}}}});
+    REQUIRE(w.nodes.find("P")->available);
+    CHECK(w.learned("P") == "");  // What led to it stays.
+
     Setup by_ip({.use_hostname = false});
     by_ip.join("P", 5);
     by_ip.receive(kResponse, "P", {{"online", {{"Q", arr(info(5), 1, 20)}}}});
     CHECK(by_ip.learned("Q") == "10.0.0.9:6001");
     CHECK(by_ip.gossip.hello()["host"] == Value("10.0.0.1"));
+  }
+
+  TEST_CASE(
+      "a node that listens on its loopback alone is dialled there, wherever its connection comes from") {
+    Setup w;
+    w.receive(kHello, "P", {{"host", "127.0.0.1"}, {"port", 6001}});  // From 10.1.1.1.
+    CHECK(w.learned("P") == "127.0.0.1:6001");
   }
 
   TEST_CASE("addresses of IPv4 peers on dual-stack sockets are written plainly") {
