@@ -4,6 +4,7 @@
 
 #include "broker/discovery/bus_discovery.h"
 #include "broker/discovery/gossip_discovery.h"
+#include "broker/node_id.h"
 #include "broker/services/node_service.h"
 #include "broker/strategy/latency.h"
 #include "lib/base/config.h"
@@ -22,12 +23,8 @@ constexpr Duration kNamesakePause = std::chrono::seconds(10);
 constexpr Duration kListenFirst = std::chrono::milliseconds(50);
 
 BrokerOptions completed(const Runtime& runtime, BrokerOptions options) {
-  if (options.node_id.empty()) {
-    std::string host = runtime.network.hostname();
-    std::transform(host.begin(), host.end(), host.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    options.node_id = host + "-" + std::to_string(runtime.system.process_id());
-  }
+  if (options.node_id.empty())
+    options.node_id = default_node_id(runtime.network.hostname(), runtime.system.process_id());
   if (options.metadata.is_null()) options.metadata = Value::object();
   if (auto valid = validate(options); !valid) valid.error().raise();
   return options;

@@ -4,6 +4,7 @@
 #include <future>
 #include <optional>
 
+#include "broker/node_id.h"
 #include "lib/uv/console_log_sink.h"
 #include "lib/uv/uv_runtime.h"
 
@@ -51,6 +52,8 @@ App::App(AppOptions given) : parts_(std::make_unique<Parts>(std::move(given))) {
   };
 
   const Runtime world = parts_->runtime.services();
+  if (broker.node_id.empty())  // The transporter's log names it, too.
+    broker.node_id = default_node_id(world.network.hostname(), world.system.process_id());
   const Logger log(world.log, broker.node_id, "transporter", broker.log_level);
   if (options.memory == nullptr) options.memory = std::make_shared<MemoryBuses>();
   auto transporter = make_transporter({.url = options.transporter, .tcp = options.tcp, .nats = options.nats},

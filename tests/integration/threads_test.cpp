@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <future>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -150,6 +151,36 @@ TEST_SUITE("other threads") {
     for (int i = 0; i < 50; ++i) answers.push_back(app.broker().call_future<int>("math.later"));
     app.stop();
     for (auto& answer : answers) CHECK(answer.get().ok());  // They were under way: stop() waited for them.
+  }
+}
+
+TEST_SUITE("app") {
+  TEST_CASE("a node that was given no id has one in every line of its log, the transporter's too") {
+    struct Lines final : LogSink {
+      void write(const LogRecord& record) override {
+        const std::lock_guard lock(mutex);
+        lines.push_back({std::string(record.module), std::string(record.node_id)});
+      }
+      std::mutex mutex;
+      std::vector<std::pair<std::string, std::string>> lines;
+    };
+    const auto log = std::make_shared<Lines>();
+    AppOptions options;
+    options.transporter = "TCP";
+    options.tcp.host = "127.0.0.1";
+    options.tcp.udp_discovery = false;
+    options.log = log;
+    App app(std::move(options));
+    app.start();
+    const std::string id = app.broker().node_id();
+    app.stop();
+    CHECK(id != "");
+    bool transporter_spoke = false;
+    for (const auto& [module, node] : log->lines) {
+      CHECK(node == id);
+      transporter_spoke = transporter_spoke || module == "transporter";
+    }
+    CHECK(transporter_spoke);
   }
 }
 
