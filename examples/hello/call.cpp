@@ -9,7 +9,8 @@ weft::Task<int> program(weft::Broker& broker) {
   co_return 0;
 }
 
-int main() {
-  weft::App app({.name_space = "hello", .transporter = "TCP", .log_level = weft::LogLevel::kWarn});
+int main(int argc, char** argv) {
+  weft::App app(
+      {.name_space = argc > 1 ? argv[1] : "hello", .transporter = "TCP", .log_level = weft::LogLevel::kWarn});
   return app.run(program);
 }

@@ -9,8 +9,8 @@ class Greeter : public weft::Service {
   }
 };
 
-int main() {
-  weft::App app({.name_space = "hello", .transporter = "TCP"});
+int main(int argc, char** argv) {
+  weft::App app({.name_space = argc > 1 ? argv[1] : "hello", .transporter = "TCP"});
   app.add<Greeter>();
   return app.run();
 }

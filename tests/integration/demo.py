@@ -11,6 +11,7 @@ import contextlib
 import os
 import queue
 import re
+import secrets
 import shutil
 import signal
 import socket
@@ -110,7 +111,7 @@ class Mesh:
 
     def __init__(self, programs, transporter="TCP", udp_port=None):
         self.programs, self.transporter = programs, transporter
-        self.namespace = "demo-%d" % os.getpid()
+        self.namespace = "demo-" + secrets.token_hex(6)
         self.udp_port = free_port(socket.SOCK_DGRAM) if udp_port is None else udp_port
         self.running = []
 
@@ -268,9 +269,9 @@ def demo_static(programs):
 def demo_hello(programs):
     """The README's two programs."""
     service, call = programs.hello
-    with Mesh(programs) as mesh:
-        mesh.start("service", [service]).line("started")
-        code, lines = mesh.start("call", [call]).output()
+    with Mesh(programs) as mesh:  # Their port of discovery is the default one: only the namespace is their own.
+        mesh.start("service", [service, mesh.namespace]).line("started")
+        code, lines = mesh.start("call", [call, mesh.namespace]).output()
         check((code, lines) == (0, ["Hello Ann!"]), "call prints Hello Ann!")
 
 
