@@ -22,9 +22,10 @@ std::string lower(std::string_view text) {
   return result;
 }
 
-// The readings of a text, likeliest first: an option takes the first one that fits.
+// The readings of a text. An option takes the first one that fits: text is taken as it was written, "007"
+// too.
 std::vector<Value> readings(std::string_view text) {
-  std::vector<Value> values;
+  std::vector<Value> values{Value(text)};
   const std::string small = lower(text);
   if (small == "true" || small == "false") values.emplace_back(small == "true");
   const char* end = text.data() + text.size();
@@ -37,7 +38,6 @@ std::vector<Value> readings(std::string_view text) {
              failed == std::errc() && at == end) {
     values.emplace_back(number);
   }
-  values.emplace_back(text);
   return values;
 }
 
