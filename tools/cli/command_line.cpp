@@ -11,6 +11,7 @@
 #include "lib/protocol/serializer.h"
 #include "tools/cli/exit_code.h"
 #include "tools/cli/help.h"
+#include "tools/runner/environment.h"
 
 namespace weft::cli {
 
@@ -193,6 +194,20 @@ Result<LogLevel> parse_log_level(const std::string& word) {
   return usage("--log-level is '" + word + "': write one of " + names + ".");
 }
 
+Result<> read_nats(const Environment& environment, NatsOptions& nats) {
+  runner::Settings settings;
+  std::vector<std::string> entries;
+  for (const runner::OptionSpec& spec : runner::option_table()) {
+    const std::string variable(spec.env);
+    const char* value = spec.path.starts_with("nats.") ? environment(variable.c_str()) : nullptr;
+    if (value != nullptr) entries.push_back(variable + "=" + value);
+  }
+  const auto applied = runner::apply_environment(settings, entries);
+  if (!applied) return usage(applied.error().message());
+  nats = settings.app.nats;
+  return {};
+}
+
 Result<> check_mesh(const Words& words, const Environment& environment, MeshOptions& mesh) {
   mesh.transporter = chosen(words.transporter, environment, "TRANSPORTER", mesh.transporter);
   if (lower(mesh.transporter).starts_with("memory")) {
@@ -221,6 +236,7 @@ Result<> check_mesh(const Words& words, const Environment& environment, MeshOpti
   };
   if (auto good = duration("--timeout", words.timeout, mesh.timeout); !good) return good;
   if (auto good = duration("--wait", words.wait, mesh.wait); !good) return good;
+  if (auto good = read_nats(environment, mesh.nats); !good) return good;
   if (!words.log_level.empty()) {
     const auto level = parse_log_level(words.log_level);
     if (!level) return level.error();

@@ -12,6 +12,7 @@
 #include "lib/error/result.h"
 #include "lib/time/clock.h"
 #include "lib/value/value.h"
+#include "transporters/nats/nats_options.h"
 
 namespace weft::cli {
 
@@ -30,6 +31,7 @@ struct MeshOptions {
   std::string tcp_urls;
   bool udp = true;
   std::uint16_t udp_port = 4445;
+  NatsOptions nats;  // Credentials and certificates.
   LogLevel log_level = LogLevel::kOff;
 };
 
@@ -71,7 +73,8 @@ struct Answer {
 using Environment = std::function<const char*(const char* name)>;
 
 // `words` without the program's name. TRANSPORTER, NAMESPACE, SERIALIZER, TCP_URLS, UDP_PORT and
-// UDP_DISCOVERY of the environment stand in for options that are not given.
+// UDP_DISCOVERY of the environment stand in for options that are not given; what weft-runner knows of NATS
+// (NATS_USER, NATS_TLS_CA …) comes from there alone: secrets have no place on a command line.
 [[nodiscard]] std::variant<CommandLine, Answer> parse_command_line(std::vector<std::string> words,
                                                                    const Environment& environment);
 

@@ -53,7 +53,7 @@ void show(Output& output, const std::vector<Answered>& answers) {
       Value row{{"nodeID", answer.node}, {"elapsedTime", Value()}, {"timeDiff", Value()}};
       if (answer.pong) {
         row.set("elapsedTime", answer.round_trip_ms);
-        row.set("timeDiff", answer.pong->time_diff_ms);
+        row.set("timeDiff", answer.pong->time_diff_ms + 0.0);  // No "-0".
       }
       rows.push_back(std::move(row));
     }
@@ -82,7 +82,8 @@ bool is_available(const Value& rows, const std::string& id) {
 
 int tell_unknown(Session& session, const std::string& id) {
   std::string known;
-  for (const Value& row : session.mesh.nodes().items()) {
+  const Value rows = session.mesh.nodes();
+  for (const Value& row : rows.items()) {
     if (is_worker(row, session.mesh.self()))
       known += (known.empty() ? "" : ", ") + std::string(row["id"].str_or({}));
   }

@@ -19,7 +19,8 @@ inline constexpr const char* kAboutEnd = R"(Examples:
   weft ping                                          how far away everyone is
 
 Where the mesh is can also be said once, in the environment: TRANSPORTER, NAMESPACE, SERIALIZER, TCP_URLS,
-UDP_PORT, UDP_DISCOVERY.
+UDP_PORT, UDP_DISCOVERY; NATS credentials only there: NATS_USER, NATS_PASSWORD, NATS_TOKEN, NATS_CREDENTIALS,
+NATS_TLS, NATS_TLS_CA, NATS_TLS_CERT, NATS_TLS_KEY.
 
 Exit codes: 0 done, 1 the call failed or a node did not answer, 2 wrong usage, 3 nobody there (no node, no such
 action), 4 the mesh could not be joined.)";

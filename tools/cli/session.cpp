@@ -39,6 +39,7 @@ AppOptions app_options(const MeshOptions& mesh, std::shared_ptr<LogSink> log) {
   options.tcp.udp_discovery = mesh.udp;
   options.tcp.udp_port = mesh.udp_port;
   if (!mesh.tcp_urls.empty()) options.tcp.urls = Value(mesh.tcp_urls);
+  options.nats = mesh.nats;
   options.broker.serializer = mesh.serializer;
   options.broker.log_level = std::min(mesh.log_level, LogLevel::kWarn);
   // Nobody calls an observer: there is nothing to wait for when it leaves.

@@ -221,6 +221,19 @@ TEST_SUITE("cli words") {
     CHECK_FALSE(parsed({"nodes", "--no-udp"}).mesh.udp);
   }
 
+  TEST_CASE("command line: NATS credentials come from the environment") {
+    const auto line = parsed({"nodes"}, {{"NATS_USER", "ann"},
+                                         {"NATS_PASSWORD", "42"},
+                                         {"NATS_TLS", "true"},
+                                         {"NATS_TLS_CA", "/ca.pem"},
+                                         {"STRATEGY", "Nonsense"}});
+    CHECK(line.mesh.nats.user == "ann");
+    CHECK(line.mesh.nats.password == "42");
+    CHECK(line.mesh.nats.tls);
+    CHECK(line.mesh.nats.tls_ca_file == "/ca.pem");
+    CHECK(has(refused({"nodes"}, {{"NATS_TLS", "perhaps"}}).text, "NATS_TLS"));
+  }
+
   TEST_CASE("command line: what is wrong is named, with exit code 2") {
     const struct {
       Words words;
