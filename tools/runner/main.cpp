@@ -2,10 +2,13 @@
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lib/base/config.h"
+#include "lib/uv/console_log_sink.h"
 #include "tools/runner/config_file.h"
 #include "tools/runner/environment.h"
 #include "tools/runner/instances.h"
@@ -18,6 +21,8 @@ namespace {
 
 using namespace weft;
 using namespace weft::runner;
+
+constexpr int kUsageCode = 2;
 
 int fail(const Error& error) {
   std::fprintf(stderr, "weft-runner: %s\n", error.message().c_str());
@@ -39,6 +44,16 @@ std::vector<std::string> environment() {
   return entries;
 }
 
+bool wants_colours() {
+  const auto is = [](const char* name, std::string_view value) {
+    const char* set = std::getenv(name);
+    return set != nullptr && set == value;
+  };
+  const char* declined = std::getenv("NO_COLOR");
+  const bool terminal = ::isatty(STDOUT_FILENO) == 1 && ::isatty(STDERR_FILENO) == 1;
+  return terminal && !is("TERM", "dumb") && (declined == nullptr || *declined == '\0');
+}
+
 // File over defaults, environment over file, flags over both.
 Result<Settings> gather(const std::string& config, int instances, bool silent) {
   Settings settings;
@@ -54,6 +69,7 @@ Result<Settings> gather(const std::string& config, int instances, bool silent) {
   for (const std::string& warning : *warnings) std::fprintf(stderr, "weft-runner: %s\n", warning.c_str());
   if (instances > 0) settings.instances = instances;
   if (silent) settings.app.log_level = LogLevel::kOff;
+  settings.app.log = make_console_log_sink({.colours = wants_colours()});
   return settings;
 }
 
@@ -78,7 +94,11 @@ int main(int argc, char** argv) {
   program.add_flag("-s,--silent", silent, "Log nothing");
   program.add_flag("--help-options", list_options, "List every option and its environment variable");
   program.set_version_flag("-v,--version", std::string("weft ") + WEFT_VERSION);
-  CLI11_PARSE(program, argc, argv);
+  try {
+    program.parse(argc, argv);
+  } catch (const CLI::ParseError& told) {
+    return program.exit(told) == 0 ? 0 : kUsageCode;
+  }
   if (list_options) {
     print_options();
     return 0;

@@ -2,6 +2,8 @@
 
 #include <dlfcn.h>
 
+#include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <filesystem>
 #include <string_view>
@@ -22,6 +24,28 @@ Error load_error(const std::string& path, const std::string& what) {
   return Error(ErrorClass::kBase, "Service module '" + path + "': " + what, "SERVICE_LOAD_ERROR");
 }
 
+// What a static object of a module throws cannot be caught: the loader's frames lie between. It ends the
+// process, by this with a word about it and code 1.
+class ThrownByStatics {
+ public:
+  explicit ThrownByStatics(const std::string& path) {
+    path_ = &path;
+    before_ = std::set_terminate([] {
+      const Error error = load_error(*path_, "it threw while it was loaded: " +
+                                                 Error::from_exception(std::current_exception()).message());
+      std::fprintf(stderr, "weft-runner: %s\n", error.message().c_str());
+      std::_Exit(1);
+    });
+  }
+  ~ThrownByStatics() { std::set_terminate(before_); }
+  ThrownByStatics(const ThrownByStatics&) = delete;
+  ThrownByStatics& operator=(const ThrownByStatics&) = delete;
+
+ private:
+  static inline const std::string* path_ = nullptr;
+  std::terminate_handler before_;
+};
+
 std::string difference(std::string_view what, std::string_view module, std::string_view own) {
   return "it was built with " + std::string(what) + " " + std::string(module) + ", weft-runner with " +
          std::string(own) + ". Build it again against this weft.";
@@ -35,11 +59,9 @@ Result<std::vector<std::shared_ptr<Service>>> load_module(const std::string& pat
   if (failed || !std::filesystem::is_regular_file(absolute, failed))
     return load_error(path, "there is no such file.");
   void* handle = nullptr;
-  try {
+  {
+    const ThrownByStatics guard(path);
     handle = ::dlopen(absolute.c_str(), RTLD_NOW | RTLD_LOCAL);
-  } catch (...) {  // A static object of the module threw.
-    return load_error(
-        path, "it threw while it was loaded: " + Error::from_exception(std::current_exception()).message());
   }
   if (handle == nullptr) {
     const char* reason = ::dlerror();

@@ -84,6 +84,28 @@ bool set_urls(Value& out, const Value& value) {
   return true;
 }
 
+// A list of texts, or one text with commas.
+bool set_list(std::vector<std::string>& out, const Value& value) {
+  std::vector<std::string> list;
+  if (value.is_array()) {
+    for (const Value& item : value.items()) {
+      if (!item.is_string()) return false;
+      list.emplace_back(item.str());
+    }
+  } else if (value.is_string()) {
+    std::string_view rest = value.str();
+    while (!rest.empty()) {
+      const std::size_t comma = std::min(rest.find(','), rest.size());
+      if (comma > 0) list.emplace_back(rest.substr(0, comma));
+      rest.remove_prefix(std::min(comma + 1, rest.size()));
+    }
+  } else {
+    return false;
+  }
+  out = std::move(list);
+  return true;
+}
+
 std::vector<OptionSpec> make_table() {
   constexpr std::string_view kFlag = "true or false";
   constexpr std::string_view kSeconds = "seconds, 0 or more";
@@ -110,12 +132,19 @@ std::vector<OptionSpec> make_table() {
        [](Settings& s, const Value& v) { return set_seconds(s.app.broker.heartbeat.interval, v); }},
       {"heartbeatTimeout", "HEARTBEAT_TIMEOUT", kSeconds, "Silence after which a node is unavailable",
        [](Settings& s, const Value& v) { return set_seconds(s.app.broker.heartbeat.timeout, v); }},
+      {"cleanOfflineNodes", "CLEAN_OFFLINE_NODES", kSeconds,
+       "After which a node that is offline is forgotten",
+       [](Settings& s, const Value& v) {
+         return set_seconds(s.app.broker.heartbeat.clean_offline_nodes, v);
+       }},
       {"disableBalancer", "DISABLE_BALANCER", kFlag, "Let the transporter spread calls and events",
        [](Settings& s, const Value& v) { return set_flag(s.app.broker.disable_balancer, v); }},
       {"dependencyTimeout", "DEPENDENCY_TIMEOUT", kMs, "Of services that wait for others; 0: for ever",
        [](Settings& s, const Value& v) { return set_ms(s.app.broker.dependency_timeout, v); }},
       {"internalServices", "INTERNAL_SERVICES", kFlag, "Offer $node",
        [](Settings& s, const Value& v) { return set_flag(s.app.broker.internal_services, v); }},
+      {"sendStack", "SEND_STACK", kFlag, "Let the stacks of failed handlers cross to peers",
+       [](Settings& s, const Value& v) { return set_flag(s.app.broker.send_stack, v); }},
       {"registry.strategy", "STRATEGY", "the name of a strategy", "How an endpoint is chosen",
        [](Settings& s, const Value& v) { return set_text(s.app.broker.registry.strategy, v); }},
       {"registry.strategyOptions", "STRATEGY_OPTIONS", "a JSON object", "Of the strategy",
@@ -159,6 +188,9 @@ std::vector<OptionSpec> make_table() {
        }},
       {"transit.disableVersionCheck", "DISABLE_VERSION_CHECK", kFlag, "Accept other protocol versions",
        [](Settings& s, const Value& v) { return set_flag(s.app.broker.transit.disable_version_check, v); }},
+      {"transit.serviceChangedDebounceTime", "SERVICE_CHANGED_DEBOUNCE_TIME", kMs,
+       "Bursts of changed services are announced together",
+       [](Settings& s, const Value& v) { return set_ms(s.app.broker.registry.announce_debounce, v); }},
       {"gossip.period", "GOSSIP_PERIOD", "seconds, 0.1 or more", "Between rounds of gossip (TCP)",
        [](Settings& s, const Value& v) { return set_seconds(s.app.broker.gossip.period, v); }},
       {"tcp.host", "TCP_HOST", "an address", "Interface to listen on; empty: all",
@@ -175,18 +207,40 @@ std::vector<OptionSpec> make_table() {
        [](Settings& s, const Value& v) { return set_integer(s.app.tcp.udp_port, v, 1, 65535); }},
       {"tcp.udpMulticast", "UDP_MULTICAST", "an IPv4 group, or empty", "Multicast group of discovery",
        [](Settings& s, const Value& v) { return set_text(s.app.tcp.udp_multicast, v); }},
+      {"tcp.udpMulticastTTL", "UDP_MULTICAST_TTL", "1 to 255", "Routers that its datagrams may pass, and one",
+       [](Settings& s, const Value& v) { return set_integer(s.app.tcp.udp_multicast_ttl, v, 1, 255); }},
       {"tcp.udpBroadcast", "UDP_BROADCAST", kFlag, "Discovery by broadcast",
        [](Settings& s, const Value& v) { return set_flag(s.app.tcp.udp_broadcast, v); }},
+      {"tcp.udpBroadcastAddresses", "UDP_BROADCAST_ADDRESSES", "IPv4 addresses, a list or comma separated",
+       "Instead of those of every interface",
+       [](Settings& s, const Value& v) { return set_list(s.app.tcp.udp_broadcast_addresses, v); }},
       {"tcp.udpBindAddress", "UDP_BIND_ADDRESS", "an IPv4 address", "The one interface of discovery",
        [](Settings& s, const Value& v) { return set_text(s.app.tcp.udp_bind_address, v); }},
       {"tcp.udpPeriod", "UDP_PERIOD", kSeconds, "Between announcements",
        [](Settings& s, const Value& v) { return set_seconds(s.app.tcp.udp_period, v); }},
+      {"tcp.udpReuseAddr", "UDP_REUSE_ADDR", kFlag, "Share the port with other nodes of this host",
+       [](Settings& s, const Value& v) { return set_flag(s.app.tcp.udp_reuse_addr, v); }},
+      {"tcp.udpMaxDiscovery", "UDP_MAX_DISCOVERY", "0 or more", "Announcements to make; 0: without end",
+       [](Settings& s, const Value& v) { return set_integer(s.app.tcp.udp_max_discovery, v, 0, INT32_MAX); }},
       {"tcp.maxConnections", "TCP_MAX_CONNECTIONS", "0 or more", "Outgoing connections; 0: no limit",
        [](Settings& s, const Value& v) { return set_integer(s.app.tcp.max_connections, v, 0, INT32_MAX); }},
+      {"tcp.maxAccepted", "TCP_MAX_ACCEPTED", "1 or more", "Incoming connections",
+       [](Settings& s, const Value& v) { return set_integer(s.app.tcp.max_accepted, v, 1, INT32_MAX); }},
       {"tcp.maxPacketSize", "TCP_MAX_PACKET_SIZE", "bytes, 4096 or more", "Of one packet that comes in",
        [](Settings& s, const Value& v) {
          return set_integer(s.app.tcp.max_packet_size, v, 4096, INT32_MAX);
        }},
+      {"tcp.queueBytesMax", "TCP_QUEUE_BYTES_MAX", "bytes, 4096 or more",
+       "Waiting for one peer; above it sends are refused",
+       [](Settings& s, const Value& v) {
+         return set_integer(s.app.tcp.queue_bytes_max, v, 4096, INT64_MAX);
+       }},
+      {"tcp.connectTimeout", "TCP_CONNECT_TIMEOUT", kMs, "Of a connection that is being made",
+       [](Settings& s, const Value& v) { return set_ms(s.app.tcp.connect_timeout, v); }},
+      {"tcp.userTimeout", "TCP_USER_TIMEOUT", kMs, "Bytes unacknowledged for so long end a connection",
+       [](Settings& s, const Value& v) { return set_ms(s.app.tcp.user_timeout, v); }},
+      {"tcp.keepaliveIdle", "TCP_KEEPALIVE_IDLE", kMs, "Silence before probes; 0: none",
+       [](Settings& s, const Value& v) { return set_ms(s.app.tcp.keepalive_idle, v); }},
       {"nats.user", "NATS_USER", kText, "Credentials",
        [](Settings& s, const Value& v) { return set_text(s.app.nats.user, v); }},
       {"nats.password", "NATS_PASSWORD", kText, "Credentials",
@@ -195,6 +249,10 @@ std::vector<OptionSpec> make_table() {
        [](Settings& s, const Value& v) { return set_text(s.app.nats.token, v); }},
       {"nats.credentialsFile", "NATS_CREDENTIALS", "a file", "User JWT and seed",
        [](Settings& s, const Value& v) { return set_text(s.app.nats.credentials_file, v); }},
+      {"nats.nkey", "NATS_NKEY", kText, "Public key that belongs to the seed",
+       [](Settings& s, const Value& v) { return set_text(s.app.nats.nkey, v); }},
+      {"nats.nkeySeedFile", "NATS_NKEY_SEED", "a file", "Its seed",
+       [](Settings& s, const Value& v) { return set_text(s.app.nats.nkey_seed_file, v); }},
       {"nats.tls", "NATS_TLS", kFlag, "Encrypt",
        [](Settings& s, const Value& v) { return set_flag(s.app.nats.tls, v); }},
       {"nats.tlsCaFile", "NATS_TLS_CA", "a PEM file", "Whom to trust",
@@ -205,6 +263,21 @@ std::vector<OptionSpec> make_table() {
        [](Settings& s, const Value& v) { return set_text(s.app.nats.tls_key_file, v); }},
       {"nats.tlsVerify", "NATS_TLS_VERIFY", kFlag, "Check the server's certificate",
        [](Settings& s, const Value& v) { return set_flag(s.app.nats.tls_verify, v); }},
+      {"nats.tlsServerName", "NATS_TLS_SERVER_NAME", kText, "The name in the server's certificate",
+       [](Settings& s, const Value& v) { return set_text(s.app.nats.tls_server_name, v); }},
+      {"nats.name", "NATS_NAME", kText, "What the server's monitor shows",
+       [](Settings& s, const Value& v) { return set_text(s.app.nats.name, v); }},
+      {"nats.connectTimeout", "NATS_CONNECT_TIMEOUT", kMs, "For each server",
+       [](Settings& s, const Value& v) { return set_ms(s.app.nats.connect_timeout, v); }},
+      {"nats.reconnectWaitMax", "NATS_RECONNECT_WAIT_MAX", kMs, "Longest pause between attempts",
+       [](Settings& s, const Value& v) { return set_ms(s.app.nats.reconnect_wait_max, v); }},
+      {"nats.pingInterval", "NATS_PING_INTERVAL", kMs, "A server that is silent for twice as long is lost",
+       [](Settings& s, const Value& v) { return set_ms(s.app.nats.ping_interval, v); }},
+      {"nats.queueBytesMax", "NATS_QUEUE_BYTES_MAX", "bytes, 4096 or more",
+       "Of what the server has not taken yet",
+       [](Settings& s, const Value& v) {
+         return set_integer(s.app.nats.queue_bytes_max, v, 4096, INT64_MAX);
+       }},
       {"instances", "INSTANCES", "1 to 256", "Worker processes",
        [](Settings& s, const Value& v) { return set_integer(s.instances, v, 1, 256); }},
       {"services", "SERVICES", "names or patterns, comma separated", "What to load, in serviceDir",

@@ -1,6 +1,7 @@
 #include "tools/runner/worker.h"
 
 #include <cstdio>
+#include <cstdlib>
 
 #include "tools/runner/module_loader.h"
 
@@ -23,7 +24,12 @@ int run_worker(Settings settings, const std::vector<std::string>& modules) {
       if (!services) return fail(services.error());
       for (auto& service : *services) app.add_service(std::move(service));
     }
-    return app.run();
+    const int code = app.run();
+    if (code > 128) {  // A second signal: nothing is waited for, handlers on the pool of workers neither.
+      std::fflush(nullptr);
+      std::_Exit(code);
+    }
+    return code;
   } catch (const Exception& error) {
     return fail(error.error());
   } catch (...) {
