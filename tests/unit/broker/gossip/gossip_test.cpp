@@ -447,7 +447,7 @@ TEST_SUITE("gossip") {
     CHECK(w.learned("P") == "host-p:6001");
     w.lose("P");
     CHECK(w.learned("P") == "10.0.0.9:6001");
-    w.receive(kResponse, "P", {{"online", {{"P", arr(info(6), 1, 20)}}}});
+    w.receive(kResponse, "P", {{"online", {{"P", arr(info(9), 1, 20)}}}});
     REQUIRE(w.nodes.find("P")->available);
     CHECK(w.learned("P") == "");  // What led to it stays.
 
