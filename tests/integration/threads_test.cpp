@@ -176,9 +176,9 @@ TEST_SUITE("app") {
     app.stop();
     CHECK(id != "");
     bool transporter_spoke = false;
-    for (const auto& [module, node] : log->lines) {
-      CHECK(node == id);
-      transporter_spoke = transporter_spoke || module == "transporter";
+    for (const auto& line : log->lines) {
+      CHECK(line.second == id);
+      transporter_spoke = transporter_spoke || line.first == "transporter";
     }
     CHECK(transporter_spoke);
   }
