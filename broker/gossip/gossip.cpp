@@ -324,7 +324,6 @@ void Gossip::forget_offline_since(Instant latest) {
 }
 
 void Gossip::see_at(Node& node, std::string_view host) {
-  if (node.udp_address == host) return;
   node.udp_address = host;
   peer(node).turn = 0;
 }
