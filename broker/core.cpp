@@ -73,6 +73,7 @@ BrokerCore::BrokerCore(Broker& broker, const Runtime& world, BrokerOptions given
     options.disable_balancer = false;
   }
   fill_self(nodes.self(), runtime, options);
+  nodes.set_info_bytes_max(options.registry.catalog_bytes_max);
 
   registry = std::make_unique<Registry>(
       nodes,
@@ -91,11 +92,11 @@ BrokerCore::BrokerCore(Broker& broker, const Runtime& world, BrokerOptions given
                         .name_space = options.name_space,
                         .instance_id = nodes.self().instance_id,
                         .disable_version_check = options.transit.disable_version_check},
-        *transporter, *serializer, *this, log.with_module("transit"));
+        runtime.loop, *transporter, *serializer, *this, log.with_module("transit"));
     pinger = std::make_unique<Pinger>(runtime.loop, *transit);
-    server = std::make_unique<RequestServer>(RequestServer::Parts{broker_, runtime.loop, *registry,
-                                                                  *dispatcher, *transit, options.send_stack,
-                                                                  options.request_timeout, log});
+    server = std::make_unique<RequestServer>(
+        RequestServer::Parts{broker_, runtime.loop, *registry, *dispatcher, *transit, *serializer, served,
+                             options.send_stack, options.request_timeout, log});
     if (transporter->traits().is_bus) {
       discovery = std::make_unique<BusDiscovery>(BusDiscovery::Parts{
           runtime.loop, runtime.system, runtime.random, *membership, *transit, options.heartbeat});
@@ -118,8 +119,8 @@ BrokerCore::BrokerCore(Broker& broker, const Runtime& world, BrokerOptions given
                                                          .log = log,
                                                          .canary = canary.get()});
   events = std::make_unique<EventEngine>(EventEngine::Parts{broker_, runtime.loop, *registry, *dispatcher,
-                                                            transit.get(), *local_bus,
-                                                            options.disable_balancer, log});
+                                                            transit.get(), *local_bus, served,
+                                                            serializer.get(), options.disable_balancer, log});
   host = std::make_unique<ServiceHost>(ServiceHost::Parts{
       .broker = broker_,
       .loop = runtime.loop,
@@ -460,11 +461,12 @@ bool BrokerCore::was_here_first(std::string_view other_instance) const {
   return namesake_joins_too_ && nodes.self().instance_id < other_instance;
 }
 
-void BrokerCore::answer_namesake() {
+bool BrokerCore::answer_namesake() {
   const Instant now = runtime.loop.now();
-  if (last_duplicate_answer_ && now - *last_duplicate_answer_ < std::chrono::seconds(1)) return;
+  if (last_duplicate_answer_ && now - *last_duplicate_answer_ < std::chrono::seconds(1)) return false;
   last_duplicate_answer_ = now;
   discovery->announce();
+  return true;
 }
 
 void BrokerCore::on_duplicate_joining() {
@@ -474,17 +476,18 @@ void BrokerCore::on_duplicate_joining() {
     return;
   }
   namesake_joins_later_ = true;
-  log.error("Another process is joining under this node's id '", options.node_id, "'.");
-  answer_namesake();
+  if (answer_namesake())
+    log.error("Another process is joining under this node's id '", options.node_id, "'.");
 }
 
 void BrokerCore::on_duplicate_node(const Value& info) {
   if (is_ending()) return;
   const std::string_view instance = info["instanceID"].str_or({});
   if (was_here_first(instance)) {  // Say so, and go on.
-    log.error("Another process (instance ", instance, ") has joined under this node's id '", options.node_id,
-              "'.");
-    answer_namesake();
+    if (answer_namesake()) {
+      log.error("Another process (instance ", instance.substr(0, kNameBytesMax),
+                ") has joined under this node's id '", options.node_id, "'.");
+    }
     return;
   }
   give_up_name("another process of the namespace");

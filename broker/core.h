@@ -53,6 +53,7 @@ class BrokerCore final : public Transit::Handler, public Membership::Listener {
   std::unique_ptr<Transporter> transporter;
   std::unique_ptr<Registry> registry;
   std::unique_ptr<Transit> transit;  // Null without a transporter.
+  ServedLoad served{options.transit.served_max, options.transit.served_bytes_max};
   std::unique_ptr<Dispatcher> dispatcher;
   std::unique_ptr<Canary> canary;  // Over a bus alone.
   std::unique_ptr<CallEngine> calls;
@@ -103,7 +104,8 @@ class BrokerCore final : public Transit::Handler, public Membership::Listener {
   void run_hook(std::string_view what, Hook&& hook);
   // Of two processes with one node id, the one that was there first stays.
   [[nodiscard]] bool was_here_first(std::string_view other_instance) const;
-  void answer_namesake();
+  // False: it was answered just now.
+  bool answer_namesake();
   void give_up_name(std::string_view holder);
   void on_local_services_changed();
   void announce_soon();

@@ -80,6 +80,7 @@ Result<> validate(const BrokerOptions& options) {
       {"registry.nodes_max", options.registry.nodes_max},
       {"registry.services_per_node_max", options.registry.services_per_node_max},
       {"registry.actions_per_service_max", options.registry.actions_per_service_max},
+      {"registry.catalog_bytes_max", options.registry.catalog_bytes_max},
   };
   for (const auto& [name, limit] : limits) {
     if (limit > 0) continue;
@@ -91,9 +92,15 @@ Result<> validate(const BrokerOptions& options) {
     return Error::broker_options("Option 'strategies' has nothing under '" + name +
                                  "': it must be a function that makes the strategy.");
   }
-  if (options.transit.pending_requests_max == 0) {
-    return Error::broker_options(
-        "Option 'transit.pending_requests_max' is 0: no remote call could be made; give at least 1.");
+  const std::pair<std::string_view, std::size_t> calls[] = {
+      {"transit.pending_requests_max", options.transit.pending_requests_max},
+      {"transit.served_max", options.transit.served_max},
+      {"transit.served_bytes_max", options.transit.served_bytes_max},
+  };
+  for (const auto& [name, limit] : calls) {
+    if (limit > 0) continue;
+    return Error::broker_options("Option '" + std::string(name) +
+                                 "' is 0: no remote call could be made; give at least 1.");
   }
   return {};
 }

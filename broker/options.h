@@ -32,6 +32,8 @@ struct RegistryOptions {
   std::size_t nodes_max = 10'000;
   std::size_t services_per_node_max = 2'000;
   std::size_t actions_per_service_max = 5'000;
+  // Memory for all that they announce together; one node gets at most a sixteenth of it.
+  std::size_t catalog_bytes_max = 512UL << 20;
 };
 
 struct HeartbeatOptions {
@@ -58,6 +60,10 @@ struct RetryPolicy {
 struct TransitOptions {
   // Requests that wait for an answer; above it calls fail with QueueIsFullError.
   std::size_t pending_requests_max = 50'000;
+  // Requests and events of other nodes whose handlers run, and the bytes they brought; above it requests are
+  // answered with QueueIsFullError and events are dropped.
+  std::size_t served_max = 50'000;
+  std::size_t served_bytes_max = 256UL << 20;
   // Accept packets of another protocol version.
   bool disable_version_check = false;
 };

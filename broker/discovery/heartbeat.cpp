@@ -15,7 +15,6 @@ constexpr Duration kOffsetMax = std::chrono::milliseconds(500);
 constexpr Duration kAskGap = std::chrono::seconds(1);
 // … and heartbeats of invented nodes cannot grow the table above this.
 constexpr std::size_t kAskedMax = 10'000;
-constexpr std::size_t kNodeIdBytesMax = 256;
 
 }  // namespace
 

@@ -4,10 +4,21 @@
 
 namespace weft {
 
+namespace {
+
+std::string more(Throttle& throttle) {
+  const std::uint64_t held = throttle.take_held();
+  return held == 0 ? std::string() : " (" + std::to_string(held) + " lines of this kind were left out.)";
+}
+
+}  // namespace
+
 void Membership::apply_info(std::string_view id, const Value& info) {
   if (nodes().find(id) == nullptr && nodes().size() >= nodes_max_) {
-    log_.warn("Node '", id, "' is left out: ", nodes_max_,
-              " nodes are known already (option registry.nodes_max).");
+    if (full_.pass(loop_.now())) {
+      log_.warn("Node '", id, "' is left out: ", nodes_max_,
+                " nodes are known already (option registry.nodes_max).", more(full_));
+    }
     return;
   }
   info_applied(nodes().apply_info(id, info, loop_.now()));
@@ -16,7 +27,10 @@ void Membership::apply_info(std::string_view id, const Value& info) {
 void Membership::info_applied(const InfoOutcome& outcome) {
   Node& node = *outcome.node;
   if (outcome.services_changed) {
-    registry_.register_remote(node);
+    std::string complaint = registry_.register_remote(node);
+    if (outcome.left_out) complaint = "it is too large (option registry.catalog_bytes_max).";
+    if (!complaint.empty() && complaints_.pass(loop_.now()))
+      log_.warn("Not all that node '", node.id, "' announces is taken: ", complaint, more(complaints_));
     if (outcome.restarted) listener_.on_node_restarted(node);
     listener_.on_remote_services_changed();
   } else {

@@ -9,6 +9,7 @@
 #include "lib/loop/event_loop.h"
 #include "lib/net/network.h"
 #include "lib/protocol/packet.h"
+#include "lib/time/throttle.h"
 
 namespace weft {
 
@@ -59,6 +60,8 @@ class Membership {
   std::size_t nodes_max_;
   Listener& listener_;
   Logger log_;
+  Throttle full_;  // Log lines that peers provoke.
+  Throttle complaints_;
 };
 
 // A way to find other nodes and to tell them of this one.

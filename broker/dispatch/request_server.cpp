@@ -55,6 +55,14 @@ void RequestServer::serve(const RequestPacket& packet) {
 
 void RequestServer::run(const RequestPacket& packet, const std::shared_ptr<LocalAction>& action,
                         Duration own_timeout) {
+  const std::size_t bytes =
+      packet.params.raw(parts_.serializer).size() + packet.meta.raw(parts_.serializer).size();
+  if (!parts_.load.take(bytes)) {
+    return answer(packet.sender, packet.id,
+                  Error::queue_is_full(action->full_name(), parts_.registry.nodes().self().id,
+                                       parts_.load.count(), parts_.load.count_max()),
+                  nullptr);
+  }
   std::unique_ptr<Run> run = parts_.dispatcher.make_run(&action->service());
   fill(run->context, packet, *action, own_timeout);
   ContextAccess(run->context).retain();
@@ -76,7 +84,8 @@ void RequestServer::run(const RequestPacket& packet, const std::shared_ptr<Local
                                  nullptr);
                         }));
   }
-  run->done = [this, state = std::move(state)](Run& ended, Result<Payload> result) {
+  run->done = [this, bytes, state = std::move(state)](Run& ended, Result<Payload> result) {
+    parts_.load.give_back(bytes);
     state->deadline.cancel();
     if (state->given) return;  // The caller has given up.
     answer(ended.context.node_id(), ended.context.id(), result, &ended.context);

@@ -3,11 +3,13 @@
 #include <string_view>
 
 #include "broker/dispatch/dispatcher.h"
+#include "broker/dispatch/served_load.h"
 #include "broker/registry/registry.h"
 #include "lib/base/life.h"
 #include "lib/base/log.h"
 #include "lib/loop/event_loop.h"
 #include "lib/protocol/packet.h"
+#include "lib/protocol/serializer.h"
 #include "lib/time/clock.h"
 
 namespace weft {
@@ -32,6 +34,8 @@ class RequestServer {
     Registry& registry;
     Dispatcher& dispatcher;
     ResponseSender& sender;
+    const Serializer& serializer;
+    ServedLoad& load;
     bool send_stack = false;
     Duration request_timeout{};  // Of requests that bring none, for actions without one; 0: none.
     Logger log;

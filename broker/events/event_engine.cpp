@@ -186,15 +186,16 @@ void EventEngine::broadcast(Delivery& delivery, std::span<const std::string_view
   broadcast_local(delivery, groups);
 }
 
-void EventEngine::broadcast_local(const Delivery& delivery, std::span<const std::string_view> groups) {
+void EventEngine::broadcast_local(const Delivery& delivery, std::span<const std::string_view> groups,
+                                  bool served) {
   std::vector<std::shared_ptr<LocalSubscription>> receivers;  // Handlers may change the registry.
-  for (EventList* list : parts_.registry.match_event(delivery.event)) {
+  for (EventList* list : parts_.registry.match_local(delivery.event)) {
     if (!allows(groups, list->group)) continue;
     for (const auto& endpoint : list->endpoints) {
       if (endpoint->local) receivers.push_back(endpoint->subscription);
     }
   }
-  for (const auto& subscription : receivers) run(subscription, delivery);
+  for (const auto& subscription : receivers) run(subscription, delivery, served);
 }
 
 EventPacket EventEngine::packet_of(const Delivery& delivery, Payload groups, bool is_broadcast,
@@ -216,6 +217,14 @@ EventPacket EventEngine::packet_of(const Delivery& delivery, Payload groups, boo
 }
 
 void EventEngine::receive(const EventPacket& packet, bool is_balanced) {
+  if (packet.event.size() > kNameBytesMax) {
+    if (dropped_.pass(parts_.loop.now())) {
+      parts_.log.warn("An event of node '", packet.sender, "' is dropped, as are ", dropped_.take_held(),
+                      " others: its name has ", packet.event.size(), " bytes, allowed are ", kNameBytesMax,
+                      ".");
+    }
+    return;
+  }
   std::vector<std::string_view> groups;
   const Result<Value> named = packet.groups.to_value();
   if (named) {
@@ -236,16 +245,16 @@ void EventEngine::receive(const EventPacket& packet, bool is_balanced) {
                           .sender = packet.sender,
                           .level = packet.level,
                           .tracing = packet.tracing};
-  if (packet.broadcast) return broadcast_local(delivery, groups);
+  if (packet.broadcast) return broadcast_local(delivery, groups, true);
   std::vector<std::shared_ptr<LocalSubscription>> receivers;
-  for (EventList* list : parts_.registry.match_event(packet.event)) {
+  for (EventList* list : parts_.registry.match_local(packet.event)) {
     if (!allows(groups, list->group)) continue;
     if (auto* endpoint = parts_.registry.pick_local(*list, {packet.data, packet.meta, parts_.loop.now()})) {
       receivers.push_back(endpoint->subscription);
     }
   }
   if (receivers.empty() && is_balanced) return hand_on(packet, groups);
-  for (const auto& subscription : receivers) run(subscription, delivery);
+  for (const auto& subscription : receivers) run(subscription, delivery, true);
 }
 
 // To the node itself, so it is not handed on again.
@@ -277,7 +286,8 @@ void EventEngine::fill(Context& context, const Delivery& delivery) {
   context.params = delivery.data;
 }
 
-void EventEngine::run(const std::shared_ptr<LocalSubscription>& subscription, const Delivery& delivery) {
+void EventEngine::run(const std::shared_ptr<LocalSubscription>& subscription, const Delivery& delivery,
+                      bool served) {
   Handler& handler = subscription->handler();
   if (!handler.is_coroutine()) {
     Context context(parts_.broker, &subscription->service());
@@ -286,12 +296,22 @@ void EventEngine::run(const std::shared_ptr<LocalSubscription>& subscription, co
       note_failure(*subscription, delivery.event, result.error());
     return;
   }
+  const std::size_t bytes = parts_.serializer != nullptr ? delivery.data.raw(*parts_.serializer).size() : 0;
+  if (served && !parts_.load.take(bytes)) {
+    if (dropped_.pass(parts_.loop.now())) {
+      parts_.log.warn("Event '", delivery.event, "' of node '", delivery.sender, "' is dropped, as are ",
+                      dropped_.take_held(), " others: ", parts_.load.count(),
+                      " handlers run for other nodes (options transit.served_max and served_bytes_max).");
+    }
+    return;
+  }
   std::unique_ptr<Run> started = parts_.dispatcher.make_run(&subscription->service());
   fill(started->context, delivery);
   ContextAccess(started->context).retain();
   started->handler = std::shared_ptr<Handler>(subscription, &handler);
   started->keep = subscription;
-  started->done = [this, subscription](Run& ended, Result<Payload> result) {
+  started->done = [this, subscription, served, bytes](Run& ended, Result<Payload> result) {
+    if (served) parts_.load.give_back(bytes);
     if (!result) note_failure(*subscription, ended.context.event(), result.error());
   };
   parts_.dispatcher.start(std::move(started), false);

@@ -9,12 +9,15 @@
 #include "broker/call_options.h"
 #include "broker/context.h"
 #include "broker/dispatch/dispatcher.h"
+#include "broker/dispatch/served_load.h"
 #include "broker/events/local_bus.h"
 #include "broker/options.h"
 #include "broker/params.h"
 #include "broker/registry/registry.h"
 #include "lib/loop/event_loop.h"
 #include "lib/protocol/packet.h"
+#include "lib/protocol/serializer.h"
+#include "lib/time/throttle.h"
 
 namespace weft {
 
@@ -44,6 +47,8 @@ class EventEngine {
     Dispatcher& dispatcher;
     EventSender* sender;  // Null without a transporter.
     LocalBus& local_bus;
+    ServedLoad& load;
+    const Serializer* serializer;
     bool balanced_by_transporter = false;
     Logger log;
   };
@@ -76,15 +81,19 @@ class EventEngine {
   void emit(Delivery& delivery, std::span<const std::string_view> groups);
   void emit_balanced(Delivery& delivery, std::span<const std::string_view> groups);
   void broadcast(Delivery& delivery, std::span<const std::string_view> groups);
-  void broadcast_local(const Delivery& delivery, std::span<const std::string_view> groups);
+  void broadcast_local(const Delivery& delivery, std::span<const std::string_view> groups,
+                       bool served = false);
   void hand_on(const EventPacket& packet, std::span<const std::string_view> groups);
-  void run(const std::shared_ptr<LocalSubscription>& subscription, const Delivery& delivery);
+  // `served`: for another node, so within the limits of what is served.
+  void run(const std::shared_ptr<LocalSubscription>& subscription, const Delivery& delivery,
+           bool served = false);
   void fill(Context& context, const Delivery& delivery);
   [[nodiscard]] EventPacket packet_of(const Delivery& delivery, Payload groups, bool is_broadcast,
                                       std::string_view id);
   void note_failure(const LocalSubscription& subscription, std::string_view event, const Error& error);
 
   Parts parts_;
+  Throttle dropped_;  // Log lines about events there was no room for.
 };
 
 }  // namespace weft

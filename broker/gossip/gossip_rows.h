@@ -14,7 +14,6 @@ namespace weft {
 // The parts of gossip packets, read and written. Nothing a peer sends is trusted: what does not fit is as if
 // it were not there.
 
-inline constexpr std::size_t kNodeIdBytesMax = 256;
 // The largest sequence number taken from others. Far from 2^53, so that raising it stays exact in JavaScript.
 // What is said of third nodes stays below it: a node can always outbid a rumour.
 inline constexpr std::uint64_t kSeqMax = 1ULL << 52;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -9,6 +10,10 @@
 #include "lib/value/value.h"
 
 namespace weft {
+
+// Longer names of nodes, and of what they offer, are not taken from peers.
+inline constexpr std::size_t kNodeIdBytesMax = 256;
+inline constexpr std::size_t kNameBytesMax = 256;
 
 // One node as this node's registry knows it, itself included.
 struct Node {
@@ -27,6 +32,9 @@ struct Node {
   Value config;
   Value metadata = Value::object();
   Value services = Value::array();  // As announced: what `INFO.services` holds.
+
+  std::size_t info_bytes = 0;      // About what the four above take in memory, …
+  std::size_t services_bytes = 0;  // … and services alone.
 
   std::optional<int> cpu;  // Percent of all cores, 0–100.
   std::uint64_t cpu_seq = 0;

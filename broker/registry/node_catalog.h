@@ -17,6 +17,7 @@ struct InfoOutcome {
   bool is_new = false;            // Never heard of before (or only sighted).
   bool reconnected = false;       // Was known and offline.
   bool restarted = false;         // Was online, and is another process now: the old one's end went unnoticed.
+  bool left_out = false;          // Its INFO is too large to keep: it is known, with nothing to offer.
   bool services_changed = false;  // Its service list is to be registered anew from `node->services`.
 };
 
@@ -27,6 +28,11 @@ struct InfoOutcome {
 class NodeCatalog {
  public:
   explicit NodeCatalog(std::string_view self_id, std::string_view instance_id);
+
+  // Memory for what nodes say of themselves, all together; one of them gets at most a sixteenth. Above it
+  // what offline nodes said is forgotten, then newcomers are left out.
+  void set_info_bytes_max(std::size_t bytes) { info_bytes_max_ = bytes; }
+  [[nodiscard]] std::size_t info_bytes() const { return info_bytes_; }
 
   [[nodiscard]] Node& self() { return *self_; }
   [[nodiscard]] const Node& self() const { return *self_; }
@@ -55,6 +61,12 @@ class NodeCatalog {
   void forget(std::string_view id);
 
  private:
+  [[nodiscard]] bool has_room_for(const Node& node, std::size_t bytes, Instant now);
+  void account(Node& node, std::size_t bytes, std::size_t services_bytes);
+  void forget_info(Node& node);
+
+  std::size_t info_bytes_max_ = 512UL << 20;
+  std::size_t info_bytes_ = 0;
   std::map<std::string, std::unique_ptr<Node>, std::less<>> nodes_;
   Node* self_;
 };

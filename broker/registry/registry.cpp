@@ -57,6 +57,15 @@ Registry::Registry(NodeCatalog& nodes, RegistryConfig config, const StrategyTabl
 
 Registry::~Registry() = default;
 
+void Registry::complain(std::string what) {
+  if (++complaints_ == 1) complaint_ = std::move(what);
+}
+
+void Registry::forget_matches() {
+  matches_.clear();
+  local_matches_.clear();
+}
+
 Result<> Registry::check_strategy(std::string_view name, const Value& options) const {
   if (auto made = strategies_.make(name, options, random_); !made) return made.error();
   return {};
@@ -69,7 +78,7 @@ std::unique_ptr<Strategy> Registry::make_strategy(const Value& definition, std::
     if (!definition[name].is_string()) continue;
     auto made = strategies_.make(definition[name].str(), definition[options], random_);
     if (made) return std::move(*made);
-    log_.warn(what, ": ", made.error().message(), " Using ", config_.strategy, ".");
+    complain("'" + std::string(what) + "': " + made.error().message() + " Using " + config_.strategy + ".");
     break;
   }
   auto made = strategies_.make(config_.strategy, config_.strategy_options, random_);
@@ -107,7 +116,7 @@ EventList& Registry::event_list(std::string_view pattern, std::string_view group
   EventList& added = *list;
   events_by_key_.emplace(key, &added);
   events_.push_back(std::move(list));
-  matches_.clear();
+  forget_matches();
   return added;
 }
 
@@ -128,14 +137,24 @@ void Registry::refresh(ActionList& list) {
 
 void Registry::refresh(EventList& list) {
   list.available.clear();
+  list.has_local = false;
   for (const auto& endpoint : list.endpoints) {
+    list.has_local = list.has_local || endpoint->local;
     if (endpoint->available) list.available.push_back(endpoint.get());
   }
   list.strategy->on_endpoints_changed();
 }
 
-void Registry::register_remote(Node& node) {
+std::string Registry::register_remote(Node& node) {
   WEFT_ASSERT(!node.local);
+  complaint_.clear();
+  complaints_ = 0;
+  const auto is_long = [this](std::string_view what, std::string_view name) {
+    if (name.size() <= kNameBytesMax) return false;
+    complain("the " + std::string(what) + " '" + std::string(name.substr(0, 60)) + "…' has " +
+             std::to_string(name.size()) + " bytes, allowed are " + std::to_string(kNameBytesMax) + ".");
+    return true;
+  };
   const std::uint64_t generation = ++generation_;
   std::erase_if(services_, [&node](const auto& entry) { return entry->node == &node; });
 
@@ -144,9 +163,13 @@ void Registry::register_remote(Node& node) {
     const std::string_view name = service["name"].str_or({});
     if (name.empty()) continue;
     if (++services > config_.services_per_node_max) {
-      log_.warn("Node '", node.id, "' announces more than ", config_.services_per_node_max,
-                " services: the rest is left out.");
+      complain("more than " + std::to_string(config_.services_per_node_max) +
+               " services (option registry.services_per_node_max).");
       break;
+    }
+    if (is_long("service", name) || is_long("full name", service["fullName"].str_or({})) ||
+        is_long("version", service["version"].str_or({}))) {
+      continue;
     }
     auto entry = std::make_unique<ServiceEntry>();
     entry->node = &node;
@@ -158,7 +181,7 @@ void Registry::register_remote(Node& node) {
 
     std::size_t entries = 0;
     for_each_entry(service["actions"], [&](std::string_view action, const Value& definition) {
-      if (++entries > config_.actions_per_service_max) return;
+      if (++entries > config_.actions_per_service_max || is_long("action", action)) return;
       const std::string_view visibility = definition["visibility"].str_or({});
       if (visibility == "protected" || visibility == "private")
         return;  // Not for us, whatever the peer says.
@@ -179,8 +202,10 @@ void Registry::register_remote(Node& node) {
       endpoint->generation = generation;
     });
     for_each_entry(service["events"], [&](std::string_view pattern, const Value& definition) {
-      if (++entries > config_.actions_per_service_max) return;
       const std::string_view own_group = definition["group"].str_or({});
+      if (++entries > config_.actions_per_service_max || is_long("event", pattern) ||
+          is_long("group", own_group))
+        return;
       EventList& list =
           event_list(pattern, own_group.empty() ? std::string_view(entry->name) : own_group, definition);
       const auto same = std::find_if(list.endpoints.begin(), list.endpoints.end(), [&](const auto& endpoint) {
@@ -198,12 +223,15 @@ void Registry::register_remote(Node& node) {
       endpoint->generation = generation;
     });
     if (entries > config_.actions_per_service_max) {
-      log_.warn("Service '", entry->full_name, "' of node '", node.id, "' announces more than ",
-                config_.actions_per_service_max, " actions and events: the rest is left out.");
+      complain("service '" + entry->full_name + "' has more than " +
+               std::to_string(config_.actions_per_service_max) +
+               " actions and events (option registry.actions_per_service_max).");
     }
     services_.push_back(std::move(entry));
   }
   remove_endpoints(node, generation);
+  if (complaints_ > 1) complaint_ += " And " + std::to_string(complaints_ - 1) + " more.";
+  return std::exchange(complaint_, {});
 }
 
 void Registry::unregister_node(Node& node) {
@@ -235,11 +263,12 @@ void Registry::remove_endpoints(const Node& node, std::uint64_t keep_generation)
       events_by_key_.erase(event_key(list->pattern, list->group));
       return true;
     });
-    matches_.clear();
+    forget_matches();
   }
 }
 
 void Registry::register_local(const LocalServiceParts& parts) {
+  complaints_ = 0;
   auto entry = std::make_unique<ServiceEntry>();
   entry->node = &nodes_.self();
   entry->name = (*parts.definition)["name"].str_or({});
@@ -272,6 +301,8 @@ void Registry::register_local(const LocalServiceParts& parts) {
     refresh(list);
   }
   services_.push_back(std::move(entry));
+  local_matches_.clear();
+  if (!complaint_.empty()) log_.warn(std::exchange(complaint_, {}));
 }
 
 void Registry::unregister_local(std::string_view full_name) {
@@ -290,7 +321,7 @@ void Registry::unregister_local(std::string_view full_name) {
     events_by_key_.erase(event_key(list->pattern, list->group));
     return true;
   });
-  matches_.clear();
+  forget_matches();
   // Last: the endpoints' service names live in it.
   const Node& self = nodes_.self();
   std::erase_if(services_,
@@ -344,14 +375,23 @@ Result<ActionEndpoint*> Registry::pick_on(std::string_view action, std::string_v
   return Error::service_not_found(action, node_id);
 }
 
-const std::vector<EventList*>& Registry::match_event(std::string_view event) {
-  if (const auto found = matches_.find(event); found != matches_.end()) return found->second;
+template <typename Counts>
+const std::vector<EventList*>& Registry::match(Matches& cache, std::string_view event, Counts counts) {
+  if (const auto found = cache.find(event); found != cache.end()) return found->second;
   std::vector<EventList*> matching;
   for (const auto& list : events_) {
-    if (matches_strict(event, list->pattern)) matching.push_back(list.get());
+    if (counts(*list) && matches_strict(event, list->pattern)) matching.push_back(list.get());
   }
-  if (matches_.size() >= kMatchCacheMax) matches_.clear();
-  return matches_.emplace(event, std::move(matching)).first->second;
+  if (cache.size() >= kMatchCacheMax) cache.clear();
+  return cache.emplace(event, std::move(matching)).first->second;
+}
+
+const std::vector<EventList*>& Registry::match_event(std::string_view event) {
+  return match(matches_, event, [](const EventList&) { return true; });
+}
+
+const std::vector<EventList*>& Registry::match_local(std::string_view event) {
+  return match(local_matches_, event, [](const EventList& list) { return list.has_local; });
 }
 
 EventEndpoint* Registry::pick_event(EventList& list, const Selection& selection) {

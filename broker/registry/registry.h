@@ -65,6 +65,7 @@ struct EventList {
   std::string group;
   std::vector<std::unique_ptr<EventEndpoint>> endpoints;
   std::vector<const Endpoint*> available;
+  bool has_local = false;
   std::unique_ptr<Strategy> strategy;
 };
 
@@ -91,7 +92,8 @@ class Registry {
   [[nodiscard]] const NodeCatalog& nodes() const { return nodes_; }
 
   // Registers the services of `node->services` anew: what is gone is removed, what stayed keeps its place.
-  void register_remote(Node& node);
+  // Gives what was left out and why, for the log; empty if nothing was.
+  std::string register_remote(Node& node);
   // Removes all that `node` offers.
   void unregister_node(Node& node);
 
@@ -117,6 +119,9 @@ class Registry {
 
   // The event lists whose pattern matches, in order of registration. Valid until the registry changes.
   [[nodiscard]] const std::vector<EventList*>& match_event(std::string_view event);
+  // The same of those that this node subscribes to: for an event of another node, which must not cost more
+  // the more patterns others announce.
+  [[nodiscard]] const std::vector<EventList*>& match_local(std::string_view event);
   // Picks from an event list as for a call (prefer local, then strategy); nothing if none is available.
   [[nodiscard]] EventEndpoint* pick_event(EventList& list, const Selection& selection);
 
@@ -145,6 +150,12 @@ class Registry {
   EventList& event_list(std::string_view pattern, std::string_view group, const Value& definition);
   void set_strategy(ActionList& list, const Value& definition);
   std::unique_ptr<Strategy> make_strategy(const Value& definition, std::string_view what);
+  using Matches = std::unordered_map<std::string, std::vector<EventList*>, StringHash, std::equal_to<>>;
+  template <typename Counts>
+  const std::vector<EventList*>& match(Matches& cache, std::string_view event, Counts counts);
+  void forget_matches();
+  // Notes what was left out of an announcement: the first thing is named, the others are counted.
+  void complain(std::string what);
   // What the strategy chooses; nothing if it chooses nothing; an error if it throws.
   Result<const Endpoint*> select(Strategy& strategy, std::span<const Endpoint* const> endpoints,
                                  const Selection& selection);
@@ -164,7 +175,10 @@ class Registry {
   std::unordered_map<std::string, ActionList*, StringHash, std::equal_to<>> actions_;
   std::vector<std::unique_ptr<EventList>> events_;
   std::unordered_map<std::string, EventList*, StringHash, std::equal_to<>> events_by_key_;
-  std::unordered_map<std::string, std::vector<EventList*>, StringHash, std::equal_to<>> matches_;
+  Matches matches_;
+  Matches local_matches_;
+  std::string complaint_;  // Of the registration under way.
+  std::size_t complaints_ = 0;
   std::uint64_t generation_ = 0;  // Of the last registration: what it did not name is gone.
 };
 

@@ -7,11 +7,13 @@ namespace weft {
 namespace {
 constexpr std::size_t kScratchKeepMax = 256 * 1024;  // One large packet must not cost its memory for ever.
 constexpr std::size_t kHeldBytesMax = 1 << 20;
+constexpr std::size_t kHeldOverhead = 128;  // Of each held request besides its bytes.
 }  // namespace
 
-Transit::Transit(Config config, Transporter& transporter, const Serializer& serializer, Handler& handler,
-                 Logger log)
+Transit::Transit(Config config, const EventLoop& loop, Transporter& transporter, const Serializer& serializer,
+                 Handler& handler, Logger log)
     : config_(std::move(config)),
+      loop_(loop),
       transporter_(transporter),
       serializer_(serializer),
       handler_(handler),
@@ -38,8 +40,9 @@ void Transit::release_requests() {
 }
 
 void Transit::hold(const FrameView& request) {
-  if (held_bytes_ + request.payload.size() > kHeldBytesMax) return;
-  held_bytes_ += request.payload.size();
+  const std::size_t bytes = request.payload.size() + kHeldOverhead;
+  if (held_bytes_ + bytes > kHeldBytesMax) return;
+  held_bytes_ += bytes;
   held_.emplace_back().append(request.payload);
 }
 
@@ -166,19 +169,37 @@ Result<> Transit::send_control(PacketType type, std::string_view node, Value bod
   return sent;
 }
 
-bool Transit::accepts(std::string_view ver, std::string_view sender) {
-  if (ver == kProtocolVersion || config_.disable_version_check) return true;
-  const Error mismatch(ErrorClass::kProtocolVersionMismatch,
-                       "Node '" + std::string(sender.substr(0, 200)) + "' speaks protocol version '" +
-                           std::string(ver.substr(0, 20)) + "', this node '5': its packets are dropped.");
-  log_.warn(mismatch.message());
-  handler_.on_transit_error(mismatch, "failedProcessingPacket");
+bool Transit::accepts(const FrameView& frame, std::string_view ver, std::string_view sender) {
+  if (sender.size() > kNodeIdBytesMax) {
+    const Error error(ErrorClass::kInvalidPacketData,
+                      "Its sender's name has " + std::to_string(sender.size()) + " bytes, allowed are " +
+                          std::to_string(kNodeIdBytesMax) + ".");
+    drop(frame, error);
+    if (frame.link != nullptr) frame.link->refuse(error);
+    return false;
+  }
+  if (frame.link != nullptr && !frame.link->speaks_for(sender)) {
+    const Error error(ErrorClass::kInvalidPacketData,
+                      "It comes from '" + std::string(sender) + "' over the connection of another node.");
+    drop(frame, error);
+    frame.link->refuse(error);
+    return false;
+  }
+  const bool has_version = frame.type < PacketType::kGossipHello;
+  if (!has_version || ver == kProtocolVersion || config_.disable_version_check) return true;
+  drop(frame, Error(ErrorClass::kProtocolVersionMismatch,
+                    "Node '" + std::string(sender) + "' speaks protocol version '" +
+                        std::string(ver.substr(0, 20)) + "', this node '5': its packets are dropped."));
   return false;
 }
 
 void Transit::drop(const FrameView& frame, const Error& error) {
-  log_.warn("A ", to_string(frame.type), " packet of ", frame.payload.size(),
-            " bytes is dropped: ", error.message());
+  if (dropped_.pass(loop_.now())) {
+    const std::uint64_t held = dropped_.take_held();
+    log_.warn("A ", to_string(frame.type), " packet of ", frame.payload.size(),
+              " bytes is dropped: ", error.message(),
+              held == 0 ? "" : " (So were " + std::to_string(held) + " others since the last line.)");
+  }
   handler_.on_transit_error(error, "failedProcessingPacket");
 }
 
@@ -191,7 +212,7 @@ std::optional<Packet> Transit::decode(const FrameView& frame) {
   } else if (packet->sender.empty()) {
     drop(frame, Error(ErrorClass::kInvalidPacketData, "It names no sender."));
     packet.reset();
-  } else if (!accepts(packet->ver, packet->sender)) {
+  } else if (!accepts(frame, packet->ver, packet->sender)) {
     packet.reset();
   }
   return packet;
@@ -205,8 +226,7 @@ void Transit::receive_control(const FrameView& frame) {
   if (!body.is_object() || sender.empty()) {
     return drop(frame, Error(ErrorClass::kInvalidPacketData, "It names no sender."));
   }
-  const bool is_gossip = frame.type >= PacketType::kGossipHello;
-  if (!is_gossip && !accepts(read["ver"].str_or({}), sender)) return;
+  if (!accepts(frame, read["ver"].str_or({}), sender)) return;
   if (sender == config_.node_id) return receive_own(frame.type, body, frame.remote_host);
   handler_.on_control(frame.type, sender, body, frame.remote_host);
 }

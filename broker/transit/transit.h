@@ -10,8 +10,10 @@
 #include "broker/events/event_engine.h"
 #include "lib/base/life.h"
 #include "lib/base/log.h"
+#include "lib/loop/event_loop.h"
 #include "lib/protocol/packet.h"
 #include "lib/protocol/serializer.h"
+#include "lib/time/throttle.h"
 #include "lib/transport/transporter.h"
 
 namespace weft {
@@ -63,8 +65,8 @@ class Transit final : public RequestSender,
     bool disable_version_check = false;
   };
 
-  Transit(Config config, Transporter& transporter, const Serializer& serializer, Handler& handler,
-          Logger log);
+  Transit(Config config, const EventLoop& loop, Transporter& transporter, const Serializer& serializer,
+          Handler& handler, Logger log);
 
   void start(Transporter::Completion done);
   void stop(Transporter::Completion done);
@@ -111,15 +113,18 @@ class Transit final : public RequestSender,
   [[nodiscard]] Result<> encode(const Packet& packet);
   void trim_scratch();
   [[nodiscard]] Result<Buffer> encode_control(Value body);
-  [[nodiscard]] bool accepts(std::string_view ver, std::string_view sender);
+  // Whether the sender may be listened to; else the frame is dropped, and its link with it when it lies.
+  [[nodiscard]] bool accepts(const FrameView& frame, std::string_view ver, std::string_view sender);
   void drop(const FrameView& frame, const Error& error);
 
   Config config_;
+  const EventLoop& loop_;
   Transporter& transporter_;
   const Serializer& serializer_;
   Handler& handler_;
   Logger log_;
-  Buffer scratch_;  // Reused for every packet that leaves.
+  Throttle dropped_;  // Log lines about dropped packets.
+  Buffer scratch_;    // Reused for every packet that leaves.
   bool connected_ = false;
   bool holding_ = false;
   std::vector<Buffer> held_;

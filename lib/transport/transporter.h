@@ -13,12 +13,25 @@
 
 namespace weft {
 
+// The link that a frame came in on, where it has one of its own (peer to peer).
+class FrameLink {
+ public:
+  // Its frames are all of one node. False: this is not the first node that it speaks for.
+  [[nodiscard]] virtual bool speaks_for(std::string_view node) = 0;
+  // A frame broke a limit: the link ends after this upcall.
+  virtual void refuse(const Error& why) = 0;
+
+ protected:
+  ~FrameLink() = default;
+};
+
 // One message as it came in.
 struct FrameView {
   PacketType type;
   BytesView payload;             // Valid during the call; kReadPadding readable bytes follow.
   std::string_view remote_host;  // Numeric address of the sending socket; empty on a bus.
   bool is_balanced = false;      // The bus chose us, among those who subscribe_balanced().
+  FrameLink* link = nullptr;     // Valid during the call; null on a bus, whose links are the bus's affair.
 };
 
 // One event subscription for a transporter that balances by itself.

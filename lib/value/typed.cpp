@@ -46,6 +46,15 @@ std::string describe(const Token& token) {
   }
 }
 
+// Keys come from the peer, too.
+std::string shown_path(const std::string& path) {
+  constexpr std::size_t kShownMax = 512;
+  if (path.size() <= kShownMax) return path;
+  std::size_t shown = kShownMax;
+  while (shown > 0 && (static_cast<unsigned char>(path[shown]) & 0xc0) == 0x80) --shown;  // Whole characters.
+  return path.substr(0, shown) + "…";
+}
+
 }  // namespace
 
 void TypedReader::skip_rest(const Token& first) {
@@ -72,7 +81,7 @@ void TypedReader::skip_rest(const Token& first) {
 void TypedReader::mismatch(std::string_view type, std::string_view expected, const Token& actual) {
   if (actual.kind == Token::Kind::kError) return malformed();
   const std::string shown = describe(actual);
-  const std::string where = path_.empty() ? "value" : "'" + path_ + "' field";
+  const std::string where = path_.empty() ? "value" : "'" + shown_path(path_) + "' field";
   violation(type, "The " + where + " must be " + std::string(expected) + ".", shown);
   skip_rest(actual);
 }
@@ -81,13 +90,13 @@ void TypedReader::violation(std::string_view type, std::string message, std::str
   constexpr std::size_t kViolationsMax =
       100;  // A peer's list of a million wrong items must not cost a million texts.
   if (violations_.size() >= kViolationsMax) return;
-  violations_.push_back({std::string(type), std::move(message), path_, std::move(actual)});
+  violations_.push_back({std::string(type), std::move(message), shown_path(path_), std::move(actual)});
 }
 
 void TypedReader::missing(std::string_view name) {
   const std::size_t size = path_size();
   enter_member(name);
-  violation("required", "The '" + path_ + "' field is required.");
+  violation("required", "The '" + shown_path(path_) + "' field is required.");
   leave(size);
 }
 
@@ -172,7 +181,9 @@ void Typed<Binary>::read(TypedReader& reader, const Token& first, Binary& out) {
 }
 
 void Typed<Timestamp>::read(TypedReader& reader, const Token& first, Timestamp& out) {
-  if (first.kind == Token::Kind::kTimestamp || first.kind == Token::Kind::kInt) {
+  constexpr std::int64_t kMsMax = 8'640'000'000'000'000;  // JavaScript's: beyond it there is no text for it.
+  const bool is_whole = first.kind == Token::Kind::kTimestamp || first.kind == Token::Kind::kInt;
+  if (is_whole && first.integer >= -kMsMax && first.integer <= kMsMax) {
     out.ms = first.integer;
   } else if (first.kind == Token::Kind::kDouble && std::abs(first.number) < 8.64e15) {
     out.ms = static_cast<std::int64_t>(first.number);

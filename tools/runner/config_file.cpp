@@ -12,6 +12,8 @@ namespace weft::runner {
 
 namespace {
 
+constexpr std::size_t kFileBytesMax = 16UL << 20;
+
 Value from_toml(const toml::node& node) {
   if (const auto* table = node.as_table()) {
     Value object = Value::object();
@@ -55,15 +57,21 @@ Result<> apply_at(Settings& settings, const Value& tree, const std::string& pref
 Result<Value> read_config_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return Error::broker_options("The configuration file '" + path + "' cannot be read.");
-  std::stringstream content;
-  content << file.rdbuf();
+  std::string text(kFileBytesMax + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  if (text.size() > kFileBytesMax)
+    return Error::broker_options("The configuration file '" + path + "' is above 16 MiB.");
+  return parse_config(text, path);
+}
+
+Result<Value> parse_config(const std::string& text, const std::string& path) {
   if (path.ends_with(".json")) {
-    auto parsed = parse_json(content.str());
+    auto parsed = parse_json(text);
     if (!parsed) return Error::broker_options(path + ": this is no JSON: " + parsed.error().message());
     if (!(*parsed).is_object()) return Error::broker_options(path + ": the file must hold an object.");
     return parsed;
   }
-  const std::string text = content.str();
   try {
     return from_toml(toml::parse(text, path));
   } catch (const toml::parse_error& error) {

@@ -7,8 +7,10 @@
 
 namespace weft::runner {
 
-// Reads a TOML (.toml) or JSON (.json) file into a tree.
+// Reads a TOML (.toml) or JSON (.json) file of at most 16 MiB into a tree.
 [[nodiscard]] Result<Value> read_config_file(const std::string& path);
+// The same for its content; `path` says which of the two it is, and names it in errors.
+[[nodiscard]] Result<Value> parse_config(const std::string& text, const std::string& path);
 
 // Sets every option the tree names. Unknown and ill-typed ones are errors.
 [[nodiscard]] Result<> apply_config(Settings& settings, const Value& tree, const std::string& source);

@@ -74,22 +74,7 @@ Result<std::vector<std::shared_ptr<Service>>> load_module(const std::string& pat
     return load_error(path, "it has no weft_module_v1: does one of its files say WEFT_MODULE(…)?");
 
   const ModuleDescriptor* descriptor = entry();
-  if (descriptor == nullptr) return load_error(path, "its weft_module_v1 gives nothing.");
-  if (descriptor->abi != kModuleAbi) {
-    return load_error(path,
-                      difference("module ABI", std::to_string(descriptor->abi), std::to_string(kModuleAbi)));
-  }
-  if (descriptor->size != sizeof(ModuleDescriptor))
-    return load_error(path, "its descriptor has a wrong size. Build it again.");
-  if (std::string_view(descriptor->compiler) != WEFT_COMPILER_) {
-    return load_error(path, difference("compiler", descriptor->compiler, WEFT_COMPILER_));
-  }
-  if (std::string_view(descriptor->stdlib) != WEFT_STDLIB_) {
-    return load_error(path, difference("standard library", descriptor->stdlib, WEFT_STDLIB_));
-  }
-  if (std::string_view(descriptor->weft_version) != WEFT_VERSION) {
-    return load_error(path, difference("weft", descriptor->weft_version, WEFT_VERSION));
-  }
+  if (const Result<> fits = check_descriptor(path, descriptor); !fits) return fits.error();
   Collector collector;
   try {
     descriptor->register_services(&collector);
@@ -98,6 +83,31 @@ Result<std::vector<std::shared_ptr<Service>>> load_module(const std::string& pat
         path, "its WEFT_MODULE threw: " + Error::from_exception(std::current_exception()).to_string());
   }
   return std::move(collector.services);
+}
+
+Result<> check_descriptor(const std::string& path, const ModuleDescriptor* descriptor) {
+  if (descriptor == nullptr) return load_error(path, "its weft_module_v1 gives nothing.");
+  if (descriptor->abi != kModuleAbi) {
+    return load_error(path,
+                      difference("module ABI", std::to_string(descriptor->abi), std::to_string(kModuleAbi)));
+  }
+  // Nothing behind these two is read before they are right.
+  if (descriptor->size != sizeof(ModuleDescriptor))
+    return load_error(path, "its descriptor has a wrong size. Build it again.");
+  const struct {
+    const char* what;
+    const char* module;
+    std::string_view own;
+  } texts[] = {{"compiler", descriptor->compiler, WEFT_COMPILER_},
+               {"standard library", descriptor->stdlib, WEFT_STDLIB_},
+               {"weft", descriptor->weft_version, WEFT_VERSION}};
+  for (const auto& [what, module, own] : texts) {
+    const std::string_view said = module != nullptr ? std::string_view(module) : "nothing";
+    if (said != own) return load_error(path, difference(what, said.substr(0, 100), own));
+  }
+  if (descriptor->register_services == nullptr)
+    return load_error(path, "its descriptor has no function that registers services. Build it again.");
+  return {};
 }
 
 }  // namespace weft::runner

@@ -7,6 +7,10 @@
 #include "broker/service.h"
 #include "lib/error/result.h"
 
+namespace weft {
+struct ModuleDescriptor;
+}
+
 namespace weft::runner {
 
 // Loads a service module (a shared object with WEFT_MODULE) and gives its services. What it was built with is
@@ -16,5 +20,9 @@ namespace weft::runner {
 // A file that is no module, was built otherwise, or throws, is an error that names the file, what is wrong,
 // and what to do.
 [[nodiscard]] Result<std::vector<std::shared_ptr<Service>>> load_module(const std::string& path);
+
+// Whether a module that says this of itself fits this process; `descriptor` may be null, and so may what it
+// points to.
+[[nodiscard]] Result<> check_descriptor(const std::string& path, const ModuleDescriptor* descriptor);
 
 }  // namespace weft::runner

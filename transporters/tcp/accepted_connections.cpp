@@ -2,17 +2,15 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <string>
 #include <utility>
 
-#include "lib/base/assert.h"
 #include "transporters/tcp/frame.h"
 
 namespace weft {
 
 namespace {
-constexpr Duration kWarningPause = std::chrono::seconds(1);
-
 // An IPv4 peer of a socket that takes both looks like "::ffff:10.0.0.1".
 std::string plain_host(std::string host) {
   constexpr std::string_view kMapped = "::ffff:";
@@ -21,12 +19,13 @@ std::string plain_host(std::string host) {
 }
 }  // namespace
 
-struct AcceptedConnections::Connection final : Stream::Handler {
+struct AcceptedConnections::Connection final : Stream::Handler, FrameLink {
   Connection(AcceptedConnections& owner, std::unique_ptr<Stream> accepted)
       : set(owner),
         stream(std::move(accepted)),
         remote_host(plain_host(stream->remote_address().host)),
-        decoder(owner.options_.frame_bytes_max) {
+        decoder(owner.options_.frame_bytes_max),
+        waits_since(owner.loop_.now()) {
     stream->set_handler(*this);
   }
   ~Connection() {
@@ -38,32 +37,44 @@ struct AcceptedConnections::Connection final : Stream::Handler {
 
   void on_data(BytesView bytes) override {
     bool is_gone = false;
-    bool is_any_whole = false;
+    bool had_frame = false;
     gone = &is_gone;
     const Result<> fed = decoder.feed(bytes, [&](PacketType type, BytesView payload) {
+      had_frame = true;
       has_spoken = true;
-      is_any_whole = true;
-      set.on_frame_({.type = type, .payload = payload, .remote_host = remote_host});
-      return !is_gone;
+      set.on_frame_({.type = type, .payload = payload, .remote_host = remote_host, .link = this});
+      return !is_gone && !refused;
     });
     if (is_gone) return;
     gone = nullptr;
-    if (fed.ok()) return set.note_partial(*this, is_any_whole);
-    set.warn(remote_host, fed.error().message());
-    set.drop(*this);
+    if (!fed.ok()) set.warn(remote_host, fed.error().message());
+    if (!fed.ok() || refused) return set.drop(*this);
+    set.note_partial(*this, had_frame);
   }
   void on_closed(const Error& reason) override {
     set.log_.debug("the connection from ", remote_host, " ended: ", reason.message());
     set.drop(*this);
   }
+  bool speaks_for(std::string_view name) override {
+    if (node.empty()) node = name;
+    return node == name;
+  }
+  void refuse(const Error& why) override {
+    refused = true;
+    set.warn(remote_host, why.message());
+  }
+  // Whether it owes the rest of a frame, or its first one.
+  [[nodiscard]] bool waits() const { return !has_spoken || partial_bytes > 0; }
 
   AcceptedConnections& set;
   std::unique_ptr<Stream> stream;
   const std::string remote_host;
   FrameDecoder decoder;
+  std::string node;  // Who speaks; empty before the first packet.
+  std::size_t partial_bytes = 0;
+  Instant waits_since;
   bool has_spoken = false;
-  std::size_t partial_bytes = 0;  // Of a frame under way, and since when.
-  Instant partial_since{};
+  bool refused = false;
   bool* gone = nullptr;  // Set while frames are handed on, which may end in our destruction.
 };
 
@@ -78,9 +89,11 @@ void AcceptedConnections::add(std::unique_ptr<Stream> stream) {
     return;
   }
   connections_.emplace_back(*this, std::move(stream));
+  if (!timer_.active()) check_times();
 }
 
 void AcceptedConnections::close_all() {
+  timer_.cancel();
   connections_.clear();
 }
 
@@ -93,33 +106,52 @@ bool AcceptedConnections::make_room() {
   return true;
 }
 
-void AcceptedConnections::note_partial(Connection& connection, bool is_new_frame) {
-  const std::size_t bytes = connection.decoder.held_bytes();
-  if (is_new_frame || connection.partial_bytes == 0) connection.partial_since = loop_.now();
-  partial_bytes_ = partial_bytes_ - connection.partial_bytes + bytes;
-  connection.partial_bytes = bytes;
-  while (partial_bytes_ > options_.partial_bytes_max) {
-    Connection* oldest = nullptr;
-    for (Connection& each : connections_) {
-      if (each.partial_bytes == 0) continue;
-      if (oldest == nullptr || each.partial_since < oldest->partial_since) oldest = &each;
-    }
-    WEFT_ASSERT(oldest != nullptr);
-    warn(oldest->remote_host, "closed, the frames under way from all peers exceed " +
-                                  std::to_string(options_.partial_bytes_max) +
-                                  " bytes and its one is the oldest");
-    drop(*oldest);
-  }
-}
-
 void AcceptedConnections::drop(Connection& connection) {
   connections_.remove_if([&](const Connection& each) { return &each == &connection; });
 }
 
+void AcceptedConnections::note_partial(Connection& connection, bool had_frame) {
+  const std::size_t held = connection.decoder.held_bytes();
+  if (had_frame || connection.partial_bytes == 0) connection.waits_since = loop_.now();
+  partial_bytes_ += held - connection.partial_bytes;
+  connection.partial_bytes = held;
+  if (held > 0 && !timer_.active()) check_times();
+  while (partial_bytes_ > options_.partial_bytes_max) {
+    Connection* slowest = nullptr;
+    for (Connection& each : connections_) {
+      if (each.partial_bytes == 0) continue;
+      if (slowest == nullptr || each.waits_since < slowest->waits_since) slowest = &each;
+    }
+    warn(slowest->remote_host, "too many frames are incomplete, and this one was begun first");
+    drop(*slowest);
+  }
+}
+
+void AcceptedConnections::check_times() {
+  if (options_.frame_timeout <= Duration::zero()) return;
+  Instant first = kNever;
+  for (auto at = connections_.begin(); at != connections_.end();) {
+    const Connection& each = *at++;
+    if (!each.waits()) continue;
+    if (loop_.now() - each.waits_since >= options_.frame_timeout) {
+      warn(each.remote_host, each.has_spoken ? "a frame was begun and never ended" : "it never sent a frame");
+      connections_.erase(std::prev(at));
+      continue;
+    }
+    first = std::min(first, each.waits_since);
+  }
+  // Not for each of them to the point: a second late is early enough.
+  if (first != kNever) {
+    const Instant due = std::max(first + options_.frame_timeout, loop_.now() + std::chrono::seconds(1));
+    timer_.set(loop_, due, [this] { check_times(); });
+  }
+}
+
 void AcceptedConnections::warn(std::string_view remote_host, std::string_view what) {
-  const LogLevel level = loop_.now() >= quiet_until_ ? LogLevel::kWarn : LogLevel::kDebug;
-  if (level == LogLevel::kWarn) quiet_until_ = loop_.now() + kWarningPause;
-  log_.log(level, "connection from ", remote_host, ": ", what);
+  const bool is_due = warnings_.pass(loop_.now());
+  const std::uint64_t held = is_due ? warnings_.take_held() : 0;
+  log_.log(is_due ? LogLevel::kWarn : LogLevel::kDebug, "connection from ", remote_host, ": ", what,
+           held == 0 ? "" : " (and " + std::to_string(held) + " others since the last line)");
 }
 
 }  // namespace weft

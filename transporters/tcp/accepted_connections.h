@@ -7,6 +7,7 @@
 #include "lib/base/log.h"
 #include "lib/loop/event_loop.h"
 #include "lib/net/network.h"
+#include "lib/time/throttle.h"
 #include "lib/transport/transporter.h"
 
 namespace weft {
@@ -14,17 +15,17 @@ namespace weft {
 struct AcceptedOptions {
   std::size_t connections_max = 1024;
   std::size_t frame_bytes_max = 1 << 20;
-  std::size_t partial_bytes_max = 64UL << 20;  // Of frames under way, over all connections.
+  // Begun frames of all connections together; above it the one that was begun first ends its connection.
+  std::size_t partial_bytes_max = 64UL << 20;
+  // For a connection's first frame, and for a frame once it has begun; 0: any time.
+  Duration frame_timeout = std::chrono::seconds(30);
 };
 
 // The connections other nodes open to this one: frames come in on them, nothing ever goes out.
 //
-// A peer takes the end of its connection for the end of this node, so an idle one is kept for ever; only
-// bytes that are no frames close it. Several connections of one peer are usual.
-//
-// What has come of frames that are not whole yet is held to one budget for all connections together. Above it
-// the connection whose frame has been under way for longest is closed: a frame of a peer in good order takes
-// a moment.
+// A peer takes the end of its connection for the end of this node, so an idle one is kept for ever; it ends
+// for bytes that are no frames, frames that never end, and packets of more than one node. Several connections
+// of one peer are usual.
 //
 // Thread: loop thread only.
 class AcceptedConnections {
@@ -46,17 +47,19 @@ class AcceptedConnections {
   struct Connection;
 
   [[nodiscard]] bool make_room();
+  void note_partial(Connection& connection, bool had_frame);
+  void check_times();
   void drop(Connection& connection);
-  void note_partial(Connection& connection, bool is_new_frame);
   void warn(std::string_view remote_host, std::string_view what);
 
   EventLoop& loop_;
   const Logger log_;
   const AcceptedOptions options_;
   FrameCallback on_frame_;
-  std::size_t partial_bytes_ = 0;      // Of all connections.
   std::list<Connection> connections_;  // Oldest first.
-  Instant quiet_until_{};              // Strangers must not fill the log.
+  std::size_t partial_bytes_ = 0;      // Of all connections.
+  Throttle warnings_;                  // Strangers must not fill the log.
+  Timer timer_;                        // Runs check_times() while there is anybody to wait for.
 };
 
 }  // namespace weft

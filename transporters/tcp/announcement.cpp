@@ -11,7 +11,7 @@ namespace {
 
 // A name from an unknown sender goes into logs and into packets to others.
 bool is_believable(std::string_view node) {
-  return !node.empty() && node.size() <= kNodeIdBytesMax && is_text(node) &&
+  return !node.empty() && node.size() <= kAnnouncedIdBytesMax && is_text(node) &&
          std::none_of(node.begin(), node.end(), [](char c) {
            const auto byte = static_cast<unsigned char>(c);
            return byte < 0x20 || byte == 0x7f;

@@ -16,7 +16,7 @@ struct Announcement {
 };
 
 // Longer names are not believed.
-inline constexpr std::size_t kNodeIdBytesMax = 255;
+inline constexpr std::size_t kAnnouncedIdBytesMax = 255;
 
 // Nothing unless the datagram is `name_space|nodeID|port` with our namespace, a node that is not `own_node`
 // (empty: any node) and a port from 1 to 65535.

@@ -16,6 +16,13 @@ constexpr Duration kGoodAfter = 1s;
 constexpr Duration kFirstPause = 50ms;
 constexpr Duration kPauseMax = 1s;
 
+// A queue of this size is no reason to look at all the others.
+constexpr std::size_t kSmallQueueBytes = 1UL << 20;
+// Connections on their way out that have not closed yet: every one is a socket, and made-up nodes must not
+// use them all up. Beyond the first number only for traffic.
+constexpr std::size_t kRetiredMax = 32;
+constexpr std::size_t kRetiredForTrafficMax = 256;
+
 // After the first failure the next dial may follow at once: the peer may just have restarted.
 Duration pause_after(int failures) {
   if (failures < 2) return Duration::zero();
@@ -105,9 +112,13 @@ Result<> PeerPool::send(std::string_view node, BytesView header, BytesView paylo
       return unreachable(node, peer->address.to_string() + " refused just now");
     }
     if (greeting_.empty()) return wait_for_greeting(*peer, header, payload);
+    if (retired_.size() >= (is_traffic ? kRetiredForTrafficMax : kRetiredMax))
+      return unreachable(node, "too many connections are being closed");
     dial(*peer);
   }
   Stream& stream = *peer->connection->stream;
+  if (stream.queued_bytes() > kSmallQueueBytes && is_overfull())
+    return queue_full(*peer, stream.queued_bytes());
   if (!stream.write(header, payload)) return queue_full(*peer, stream.queued_bytes());
   return {};
 }
@@ -143,6 +154,15 @@ Result<> PeerPool::wait_for_greeting(Peer& peer, BytesView header, BytesView pay
   peer.waiting.append(header);
   peer.waiting.append(payload);
   return {};
+}
+
+bool PeerPool::is_overfull() const {
+  std::size_t bytes = 0;
+  for (const auto& [node, peer] : peers_) {
+    if (peer.connection != nullptr) bytes += peer.connection->stream->queued_bytes();
+  }
+  for (const auto& connection : retired_) bytes += connection->stream->queued_bytes();
+  return bytes > options_.queue_total_bytes_max;
 }
 
 Error PeerPool::queue_full(const Peer& peer, std::size_t queued_bytes) const {

@@ -16,6 +16,7 @@ namespace weft {
 
 struct PeerPoolOptions {
   std::size_t connections_max = 32;  // 0: no limit.
+  std::size_t queue_total_bytes_max = 256UL << 20;
   StreamOptions stream;
 };
 
@@ -74,6 +75,8 @@ class PeerPool {
 
   [[nodiscard]] Peer* find(std::string_view node);
   [[nodiscard]] Result<> wait_for_greeting(Peer& peer, BytesView header, BytesView payload);
+  // Whether too much waits for all peers together.
+  [[nodiscard]] bool is_overfull() const;
   [[nodiscard]] Error queue_full(const Peer& peer, std::size_t queued_bytes) const;
   void dial(Peer& peer);
   void make_room(const Peer& newcomer);

@@ -49,6 +49,11 @@ Result<> validate(const TcpOptions& options) {
   if (options.queue_bytes_max < options.max_packet_size) {
     return bad("queue_bytes_max", std::to_string(options.queue_bytes_max), "at least max_packet_size");
   }
+  if (options.queue_total_bytes_max < options.queue_bytes_max) {
+    return bad("queue_total_bytes_max", std::to_string(options.queue_total_bytes_max),
+               "at least queue_bytes_max");
+  }
+  if (options.frame_timeout < Duration::zero()) return bad("frame_timeout", "negative", "0 or more");
   if (options.max_accepted == 0) return bad("max_accepted", "0", "1 or more");
   if (options.connect_timeout <= Duration::zero()) return bad("connect_timeout", "not positive", "above 0");
   const Value& urls = options.urls;

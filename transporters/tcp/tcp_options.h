@@ -40,6 +40,10 @@ struct TcpOptions {
   // been under way for longest is closed. Never less than max_packet_size.
   std::size_t partial_bytes_max = 64UL << 20;
   std::size_t queue_bytes_max = 64UL << 20;  // Waiting for one peer; above it sends are refused.
+  // The same for all peers together, of what is beyond the first MiB of each.
+  std::size_t queue_total_bytes_max = 256UL << 20;
+  // Within which a connection's first frame has to come, and a frame that has begun to end; 0: any time.
+  Duration frame_timeout = std::chrono::seconds(30);
   Duration connect_timeout = std::chrono::seconds(3);
   Duration user_timeout = std::chrono::seconds(2);    // Bytes unacknowledged for so long end a connection.
   Duration keepalive_idle = std::chrono::seconds(1);  // 0: no keep-alive probes.

@@ -17,6 +17,7 @@ constexpr Duration kStopMax = 1s;
 
 PeerPoolOptions pool_options(const TcpOptions& options) {
   return {.connections_max = options.max_connections,
+          .queue_total_bytes_max = options.queue_total_bytes_max,
           .stream = {.queue_bytes_max = options.queue_bytes_max,
                      .connect_timeout = options.connect_timeout,
                      .user_timeout = options.user_timeout,
@@ -38,7 +39,8 @@ TcpTransporter::TcpTransporter(EventLoop& loop, Network& network, Logger log, Tc
       accepted_(loop, log_,
                 {.connections_max = options_.max_accepted,
                  .frame_bytes_max = options_.max_packet_size,
-                 .partial_bytes_max = std::max(options_.partial_bytes_max, options_.max_packet_size)},
+                 .partial_bytes_max = std::max(options_.partial_bytes_max, options_.max_packet_size),
+                 .frame_timeout = options_.frame_timeout},
                 [this](const FrameView& frame) {
                   if (listener_ != nullptr) listener_->on_frame(frame);
                 }),

@@ -144,7 +144,7 @@ Network::DatagramCallback UdpAnnouncer::receiver() {
 void UdpAnnouncer::receive(BytesView datagram, const SocketAddress& from) {
   const auto heard = parse_announcement(datagram, name_space_, {});
   if (!heard) {
-    log_.debug("a datagram from ", from.host, " is not for us: ", datagram.substr(0, kNodeIdBytesMax));
+    log_.debug("a datagram from ", from.host, " is not for us: ", datagram.substr(0, kAnnouncedIdBytesMax));
     return;
   }
   if (heard->node == node_) {

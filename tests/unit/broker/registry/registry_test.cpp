@@ -185,6 +185,44 @@ TEST_SUITE("registry") {
     CHECK(s.registry.services().size() == 2);
   }
 
+  TEST_CASE("names without measure are left out, and the first one is told of") {
+    Setup s;
+    const std::string long_name(300, 'n');
+    const InfoOutcome outcome = s.nodes.apply_info(
+        "a",
+        Value{{"seq", 1},
+              {"services",
+               arr(service(long_name, {"1"}), service("x", {long_name, "good"}, {long_name, "e"}))}},
+        Instant(std::chrono::seconds(5)));
+    const std::string complaint = s.registry.register_remote(*outcome.node);
+    CHECK(complaint.find("300 bytes, allowed are 256") != std::string::npos);
+    CHECK(complaint.find("2 more") != std::string::npos);
+    CHECK(complaint.size() < 200);
+    CHECK(s.registry.services().size() == 1);
+    CHECK(s.offering("x.good") == Names{"a"});
+    CHECK(s.matching("e") == Names{"x e"});
+    CHECK(s.registry.events().size() == 1);
+  }
+
+  TEST_CASE("an event of another node meets this node's own patterns alone") {
+    Setup s;
+    const auto local = [&](std::string_view event) {
+      Names lists;
+      for (const EventList* list : s.registry.match_local(event))
+        lists.push_back(list->group + " " + list->pattern);
+      return lists;
+    };
+    s.info("a", arr(service("x", {}, {"user.*", "**"})));
+    CHECK(local("user.made").empty());
+    auto own = std::make_shared<Service>("x");
+    own->event("user.*", [](Context&) {});
+    s.add_local(own);  // To a list that was there, and cached as nobody's.
+    CHECK(local("user.made") == Names{"x user.*"});
+    CHECK(s.matching("user.made").size() == 2);
+    s.registry.unregister_local("x");
+    CHECK(local("user.made").empty());
+  }
+
   TEST_CASE("a list of services is the union over nodes, whatever the order they were learnt in") {
     Setup s;
     s.info("z", arr(service("posts", {"list"})));
@@ -402,6 +440,50 @@ TEST_SUITE("registry") {
 }
 
 TEST_SUITE("node catalog") {
+  TEST_CASE("what nodes say of themselves fits the memory for it, or is left out") {
+    NodeCatalog nodes("self", "i");
+    nodes.set_info_bytes_max(160'000);
+    int seconds = 10;
+    const auto announce = [&](const std::string& id, std::size_t bytes, int seq = 1) {
+      const Value body{{"seq", seq},
+                       {"instanceID", "i"},
+                       {"metadata", Value{{"text", std::string(bytes / 2, 'm')}}},
+                       {"services", arr(Value{{"name", std::string(bytes / 2, 's')}})}};
+      return nodes.apply_info(id, body, Instant(std::chrono::seconds(++seconds)));
+    };
+    // One node has at most a sixteenth.
+    const InfoOutcome large = announce("large", 20'000);
+    CHECK(large.left_out);
+    CHECK(large.node->available);
+    CHECK(large.node->services.empty());
+    CHECK(nodes.info_bytes() == 0);
+    CHECK_FALSE(announce("large", 5'000, 2).left_out);
+    CHECK(large.node->services.size() == 1);
+
+    std::vector<std::string> taken;
+    for (int i = 0; i < 40; ++i) {
+      const std::string id = "n" + std::to_string(i);
+      if (!announce(id, 8'000).left_out) taken.push_back(id);
+      CHECK(nodes.info_bytes() <= 160'000);
+    }
+    CHECK(taken.size() >= 15);
+    CHECK(taken.size() < 25);
+    // The same again takes no more.
+    const std::size_t bytes = nodes.info_bytes();
+    CHECK_FALSE(announce(taken.front(), 8'000, 2).left_out);
+    CHECK(nodes.info_bytes() == bytes);
+    // Those who left make room, but not in the same breath.
+    nodes.mark_offline(*nodes.find(taken.front()), Instant(std::chrono::seconds(seconds + 1)));
+    CHECK(announce("newcomer", 8'000).left_out);
+    CHECK_FALSE(nodes.find(taken.front())->services.empty());
+    ++seconds;
+    CHECK_FALSE(announce("newcomer", 8'000, 2).left_out);
+    CHECK(nodes.find(taken.front())->services.empty());
+    nodes.mark_offline(*nodes.find("newcomer"), Instant(std::chrono::seconds(seconds)));
+    nodes.forget("newcomer");
+    CHECK(nodes.info_bytes() < bytes);
+  }
+
   TEST_CASE("a returning node's list counts whole, and its number is taken even when it is lower") {
     Setup s;
     Node& a = s.info("a", arr(service("x", {"one"})), 5);

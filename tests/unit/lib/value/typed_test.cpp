@@ -94,6 +94,16 @@ TEST_SUITE("typed") {
     CHECK(number == 7);
   }
 
+  TEST_CASE("a violation shows no more than the beginning of a path that a peer made up") {
+    std::map<std::string, std::vector<int>> lists;
+    Value body = Value::object();
+    body.set(std::string(100'000, 'k'), arr("x", "y"));
+    const auto violations = read_into(body, lists);
+    REQUIRE(violations.size() == 2);
+    CHECK(violations[0].field.size() < 600);
+    CHECK(violations[0].message.size() < 700);
+  }
+
   TEST_CASE("an empty optional is left out, null reads as empty") {
     CHECK_FALSE(written(User{}).contains("home"));
     std::optional<int> maybe = 4;

@@ -11,7 +11,7 @@ namespace {
 
 TEST_SUITE("tcp announcement") {
   TEST_CASE("only well-formed datagrams of our namespace and another node count") {
-    const std::string long_name(kNodeIdBytesMax, 'n');
+    const std::string long_name(kAnnouncedIdBytesMax, 'n');
     const std::string rejected[] = {
         "dev|n2|6001",
         "a|b",
