@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "broker/gossip/gossip_answer.h"
 
@@ -257,9 +258,11 @@ bool Gossip::take_info(std::string_view id, const GossipNews& news, std::string_
     ++stats_.rows_ignored;
     return false;
   }
+  // What has a larger number always brings a new list.
+  Value replaced = known != nullptr ? std::move(known->services) : Value::array();
   const InfoOutcome outcome = catalog_.apply_info(id, *news.info, now);
   peer(*outcome.node).failures = 0;
-  output_.push_back(InfoApplied{outcome});
+  output_.push_back(InfoApplied{outcome, std::move(replaced)});
   learn_address(*outcome.node);
   return true;
 }

@@ -55,9 +55,12 @@ class Gossip {
     std::string node;
     SocketAddress address;
   };
-  // The catalog has taken an INFO of `outcome.node`: its services are to be registered if they changed.
+  // The catalog has taken an INFO of `outcome.node`: its services are to be registered if they changed. Until
+  // then the registry points into the list that was there before; with several nodes' news in one packet it
+  // looks there while it registers another of them.
   struct InfoApplied {
     InfoOutcome outcome;
+    Value replaced_services;
   };
   // The catalog has marked `node` offline: its endpoints go, what waits for it fails.
   struct WentOffline {

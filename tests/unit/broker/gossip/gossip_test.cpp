@@ -155,6 +155,24 @@ TEST_SUITE("gossip") {
     CHECK(service_of(*w.nodes.find("P")) == "b");
   }
 
+  // The registry points into the old list, and looks there while it registers another node of the same
+  // packet.
+  TEST_CASE("the services that a peer announced before live until the news of it has been carried out") {
+    Setup w;
+    w.join("P", 5);
+    w.receive(kResponse, "P", {{"online", {{"P", arr(info(6, arr(Value{{"name", "a"}})), 1, 20)}}}});
+    const Value* before = &w.nodes.find("P")->services.items().front();
+    w.receive(kResponse, "P", {{"online", {{"P", arr(info(7, arr(Value{{"name", "b"}})), 1, 20)}}}});
+    const Gossip::InfoApplied* applied = nullptr;
+    for (const Gossip::Output& one : w.output) {
+      if (const auto* it = std::get_if<Gossip::InfoApplied>(&one)) applied = it;
+    }
+    REQUIRE(applied != nullptr);
+    REQUIRE(applied->replaced_services.items().size() == 1);
+    CHECK(&applied->replaced_services.items().front() == before);
+    CHECK(service_of(*w.nodes.find("P")) == "b");
+  }
+
   TEST_CASE("a peer that speaks while we hold it offline is asked at once") {
     Setup w;
     w.join("P", 5);
