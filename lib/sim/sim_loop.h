@@ -50,6 +50,8 @@ class SimLoop final : public EventLoop {
   // The process is dead: what waited is destroyed, and nothing will run any more.
   void kill();
   [[nodiscard]] bool is_dead() const { return dead_; }
+  // Whether a timer or anything else of this process is still to come.
+  [[nodiscard]] bool has_events() const { return owner_.first != SimEventQueue::kNone; }
 
   // The rest is for the world and the wires.
 
