@@ -102,7 +102,7 @@ BrokerCore::BrokerCore(Broker& broker, const Runtime& world, BrokerOptions given
           runtime.loop, runtime.system, runtime.random, *membership, *transit, options.heartbeat});
     } else {
       discovery = std::make_unique<GossipDiscovery>(GossipDiscovery::Parts{
-          runtime.loop, runtime.system, runtime.random, *membership, *transit, *transit, options.gossip,
+          runtime.loop, runtime.system, runtime.random, *membership, *transit, *transit, options.gossip, true,
           options.registry.nodes_max, log.with_module("gossip")});
     }
   }
@@ -551,12 +551,12 @@ void BrokerCore::on_node_sighted(std::string_view node, const SocketAddress& add
 
 void BrokerCore::on_node_lost(std::string_view node, const Error& reason) {
   log.debug("The link to '", node, "' is lost: ", reason.message());
-  discovery->on_node_lost(node);
+  discovery->on_node_lost(node, reason.type() == "ECONNREFUSED");
 }
 
 void BrokerCore::on_undelivered(std::string_view node, std::string_view id) {
   // The first word that nobody takes a node's requests decides everything that is in flight to it.
-  discovery->on_node_lost(node);
+  discovery->on_node_lost(node, false);
   calls->on_undelivered(node, id);
 }
 

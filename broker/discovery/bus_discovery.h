@@ -27,7 +27,7 @@ class BusDiscovery final : public Discovery {
   void on_control(PacketType type, std::string_view sender, const Value& body,
                   std::string_view remote_host) override;
   void on_node_sighted(std::string_view, const SocketAddress&, bool) override {}
-  void on_node_lost(std::string_view node) override { parts_.membership.set_offline(node, true); }
+  void on_node_lost(std::string_view node, bool) override { parts_.membership.set_offline(node, true); }
   void on_reconnected() override;
 
  private:

@@ -78,8 +78,8 @@ class Discovery {
   virtual void on_control(PacketType type, std::string_view sender, const Value& body,
                           std::string_view remote_host) = 0;
   virtual void on_node_sighted(std::string_view node, const SocketAddress& address, bool listed) = 0;
-  // The link to `node` broke.
-  virtual void on_node_lost(std::string_view node) = 0;
+  // The link to `node` broke, or could not be made: `refused` if nobody listens where it did.
+  virtual void on_node_lost(std::string_view node, bool refused) = 0;
   // The bus is back.
   virtual void on_reconnected() = 0;
 };

@@ -134,9 +134,11 @@ void Gossip::receive_request(Node& requester, const Value& body, Instant now) {
   const GossipDigest digest(body, options_.nodes_max);
   stats_.rows_ignored += digest.ignored();
   Answer answer({requester.id}, options_.packet_bytes_max, output_);
+  const bool is_partial = body["partial"].boolean_or(false);
   catalog_.for_each([&](const Node& seen) {
     Node& node = *catalog_.find(seen.id);
-    compare(node, digest.find(node.id), requester, answer, now);
+    const GossipDigest::Row* row = digest.find(node.id);
+    if (row != nullptr || !is_partial || node.local) compare(node, row, requester, answer, now);
   });
   answer.send();
   const auto is_unknown = [&](const auto& row) {
@@ -167,6 +169,7 @@ void Gossip::compare(Node& node, const GossipDigest::Row* row, Node& requester, 
     return;
   }
   if (!row->online) {
+    if (weave_decides(node, requester)) return;
     if (node.available) go_offline(node, false, now);
     node.seq = row->seq;
     return;
@@ -183,6 +186,7 @@ void Gossip::compare(Node& node, const GossipDigest::Row* row, Node& requester, 
 }
 
 void Gossip::compare_self(const GossipDigest::Row* row, std::string_view requester, Answer& answer) {
+  if (held_back_) return;
   Node& self = catalog_.self();
   // Somebody thinks us dead, or remembers more of an earlier life of this node than we do: only a larger
   // number convinces the others.
@@ -229,6 +233,8 @@ void Gossip::receive_response(std::string_view sender, const Value& body, Instan
     if (!seq) ++stats_.rows_ignored;
     Node* node = catalog_.find(member.key);
     if (!seq || node == nullptr || *seq <= node->seq) continue;
+    if (const Node* teller = catalog_.find(sender); teller != nullptr && weave_decides(*node, *teller))
+      continue;
     if (node->available) {
       go_offline(*node, false, now);
       changed.push_back(member.key);
@@ -265,6 +271,50 @@ bool Gossip::take_info(std::string_view id, const GossipNews& news, std::string_
   output_.push_back(InfoApplied{outcome, std::move(replaced)});
   learn_address(*outcome.node);
   return true;
+}
+
+void Gossip::weave_learned(std::string_view id, std::uint64_t number, const Value* info, Instant now) {
+  Node* known = catalog_.find(id);
+  const bool is_stale = known != nullptr && (known->local || (known->available && number <= known->seq));
+  if (is_stale || number > kSeqMax) return;
+  if (info == nullptr && (known == nullptr || known->seq == 0)) {  // It was forgotten here.
+    if (known != nullptr) contact(*known, Reason::kNews, now);
+    return finish(now);
+  }
+  if (known == nullptr && !has_room(now)) {
+    ++stats_.rows_ignored;
+    return;
+  }
+  Value renumbered = info != nullptr ? *info : info_of(*known);
+  renumbered.set("seq", number);
+  const InfoOutcome outcome = catalog_.apply_info(id, renumbered, now);
+  peer(*outcome.node).failures = 0;
+  output_.push_back(InfoApplied{outcome});
+  learn_address(*outcome.node);
+  spread(id, id);
+  finish(now);
+}
+
+void Gossip::weave_gone(std::string_view id, std::uint64_t number, Instant now) {
+  Node* node = catalog_.find(id);
+  if (node == nullptr || node->local) return;
+  if (node->available && number > node->seq) {
+    catalog_.mark_offline(*node, now);
+    peer(*node).failures = 0;
+    output_.push_back(WentOffline{node, !node->services.empty()});  // Who leaves has announced an empty list.
+    spread(id, id);
+  }
+  node->seq = std::max(node->seq, number);
+  finish(now);
+}
+
+bool Gossip::in_weave(const Node& node) const {
+  return options_.weave && node.client["weave"].i64_or(0) == 1;
+}
+
+// That one node of the weave cannot reach another is no word on whether it lives.
+bool Gossip::weave_decides(const Node& node, const Node& teller) const {
+  return node.available && in_weave(node) && in_weave(teller);
 }
 
 void Gossip::take_cpu(Node& node, const CpuRow& row) {

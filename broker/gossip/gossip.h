@@ -32,6 +32,8 @@ struct GossipOptions {
   Duration forget_after = std::chrono::minutes(10);
   // Nodes known at most, and rows read of one packet. What is beyond is ignored and counted.
   std::size_t nodes_max = 10'000;
+  // This node takes part in the weave: among nodes that do, this gossip is the second net only.
+  bool weave = false;
   // A longer answer is sent in several packets: JavaScript nodes drop connections at 1 MiB.
   std::size_t packet_bytes_max = 512UL << 10;
 };
@@ -103,6 +105,15 @@ class Gossip {
   void sighted(std::string_view node, const SocketAddress& address, Sighting kind, Instant now);
   // The link to `node` broke or could not be made.
   void node_lost(std::string_view node, bool unexpected, Instant now);
+  // What the weave found out: `id` is there as `number`, with `info`, or (null) with what is known of it; or
+  // it is gone.
+  void weave_learned(std::string_view id, std::uint64_t number, const Value* info, Instant now);
+  void weave_gone(std::string_view id, std::uint64_t number, Instant now);
+  // Others have removed us, and the weave does not want us back yet: nobody is answered about us.
+  void set_held_back(bool on) { held_back_ = on; }
+  // Whether `node` takes part in the weave, as this node does.
+  [[nodiscard]] bool in_weave(const Node& node) const;
+
   // Our service list is another one, and our sequence was raised.
   void local_changed(Instant now);
   // Our processors' load, in percent.
@@ -140,6 +151,7 @@ class Gossip {
   void compare_self(const GossipDigest::Row* row, std::string_view requester, Answer& answer);
   // True if the catalog took it.
   bool take_info(std::string_view id, const GossipNews& news, std::string_view sender, Instant now);
+  [[nodiscard]] bool weave_decides(const Node& node, const Node& teller) const;
   void go_offline(Node& node, bool unexpected, Instant now);
   static void take_cpu(Node& node, const CpuRow& row);
 
@@ -157,13 +169,14 @@ class Gossip {
   // Tells others of `id`, whom `source` told us, with the next burst.
   void spread(std::string_view id, std::string_view source);
   void burst(Instant now);
+  void send_news(bool of_weave);
   void run_period(Instant now);
   void contact_offline(std::vector<const Node*> recent, const std::vector<const Node*>& old,
                        std::size_t online_count, Instant now);
   // Ends an input: sends what it asked for.
   void finish(Instant now);
 
-  [[nodiscard]] Value request_body() const;
+  [[nodiscard]] Value request_body();
 
   NodeCatalog& catalog_;
   GossipOptions options_;
@@ -173,6 +186,8 @@ class Gossip {
   Stats stats_;
 
   Instant next_period_ = kNever;
+  Instant next_weave_round_{};  // Of gossip with nodes of the weave.
+  bool held_back_ = false;
   Instant earliest_due_ = kNever;                         // Of peers_; may be too early.
   std::set<std::string, std::less<>> to_contact_;         // At the end of this input.
   std::map<std::string, std::string, std::less<>> news_;  // Node → who told us.

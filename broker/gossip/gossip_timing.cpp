@@ -10,6 +10,11 @@ namespace weft {
 namespace {
 
 constexpr std::size_t kOfflineContactsMax = 16;  // Lost nodes tried in one period.
+// With so many nodes of the weave there is gossip with one of them each period, with more of them more
+// rarely: a request names them all, and is to cost the same in any mesh.
+constexpr std::size_t kWeaveNodes = 16;
+// Who has news of the weave's nodes tells nodes of other kinds with such odds that about so many do.
+constexpr double kTellers = 3;
 
 // Moves `count` items drawn at random to the front.
 template <typename T>
@@ -83,19 +88,28 @@ void Gossip::run_period(Instant now) {
   next_period_ = now + options_.period;
   forget_offline_since(now - options_.forget_after);
   std::vector<const Node*> online;
+  std::vector<const Node*> online_in_weave;
   std::vector<const Node*> lost_lately;
   std::vector<const Node*> lost_long_ago;
+  const bool is_weave_round = now >= next_weave_round_;
   catalog_.for_each([&](const Node& node) {
     if (node.local || !peer(node).learned.valid()) return;
     if (node.available) {
-      online.push_back(&node);
-    } else {
+      (in_weave(node) ? online_in_weave : online).push_back(&node);
+    } else if (is_weave_round || !in_weave(node)) {
       const bool is_lately = node.offline_since && now - *node.offline_since <= options_.forget_after;
       (is_lately ? lost_lately : lost_long_ago).push_back(&node);
     }
   });
   if (!online.empty()) to_contact_.insert(online[random_.below(online.size())]->id);
-  contact_offline(std::move(lost_lately), lost_long_ago, online.size(), now);
+  if (is_weave_round) {
+    if (!online_in_weave.empty()) {
+      to_contact_.insert(online_in_weave[random_.below(online_in_weave.size())]->id);
+    }
+    const auto periods = std::max<std::size_t>(online_in_weave.size() / kWeaveNodes, 1);
+    next_weave_round_ = now + options_.period * static_cast<Duration::rep>(periods) - options_.period / 2;
+  }
+  contact_offline(std::move(lost_lately), lost_long_ago, online.size() + online_in_weave.size(), now);
 }
 
 void Gossip::contact_offline(std::vector<const Node*> recent, const std::vector<const Node*>& old,
@@ -118,35 +132,51 @@ void Gossip::contact_offline(std::vector<const Node*> recent, const std::vector<
 
 void Gossip::burst(Instant now) {
   if (news_.empty() || (last_burst_ && now - *last_burst_ < options_.burst_gap)) return;
+  const std::size_t packets = output_.size();
+  send_news(false);
+  if (options_.weave) send_news(true);
+  if (output_.size() > packets) last_burst_ = now;
+  news_.clear();
+}
+
+// News of nodes in the weave goes to nodes of other kinds only, all other news to all kinds.
+void Gossip::send_news(bool of_weave) {
+  std::vector<const Node*> subjects;
   std::set<std::string_view> informed;
+  bool is_own = false;
   for (const auto& [id, source] : news_) {
+    const Node* node = catalog_.find(id);
+    if (node == nullptr || in_weave(*node) != of_weave) continue;
+    subjects.push_back(node);
+    is_own = is_own || node->local;
     informed.insert(id);
     informed.insert(source);
   }
+  if (subjects.empty()) return;
   std::vector<const Node*> targets;
+  std::size_t tellers = 1;
   catalog_.for_each([&](const Node& node) {
-    if (!node.local && node.available && peer(node).learned.valid() && !informed.contains(node.id)) {
+    if (node.local || !node.available) return;
+    if (of_weave && in_weave(node)) {
+      ++tellers;
+    } else if (peer(node).learned.valid() && !informed.contains(node.id)) {
       targets.push_back(&node);
     }
   });
+  if (targets.empty()) return;
+  if (of_weave && !is_own && random_.uniform() * static_cast<double>(tellers) >= kTellers) return;
   draw(targets, std::min(options_.fanout, targets.size()), random_);
-  if (!targets.empty()) {
-    std::vector<std::string> to;
-    for (const Node* node : targets) to.push_back(node->id);
-    Answer answer(std::move(to), options_.packet_bytes_max, output_);
-    for (const auto& [id, source] : news_) {
-      const Node* node = catalog_.find(id);
-      if (node == nullptr) continue;
-      if (node->available) {
-        answer.online(id, info_row_of(*node));
-      } else if (node->seq > 0) {
-        answer.offline(id, node->seq);
-      }
+  std::vector<std::string> to;
+  for (const Node* node : targets) to.push_back(node->id);
+  Answer answer(std::move(to), options_.packet_bytes_max, output_);
+  for (const Node* node : subjects) {
+    if (node->available) {
+      answer.online(node->id, info_row_of(*node));
+    } else if (node->seq > 0) {
+      answer.offline(node->id, node->seq);
     }
-    answer.send();
-    last_burst_ = now;
   }
-  news_.clear();
+  answer.send();
 }
 
 void Gossip::finish(Instant now) {
@@ -166,18 +196,38 @@ void Gossip::finish(Instant now) {
   if (!request.nodes.empty()) output_.push_back(std::move(request));
 }
 
-Value Gossip::request_body() const {
+// What does not go into one packet is left out, other rows each time. A Moleculer node answers with what it
+// knows of those, which costs more than it tells; a weft node sees that they are missing only here.
+Value Gossip::request_body() {
+  constexpr std::size_t kRowBytes = 40;  // Beside the name: three numbers and what is around them.
+  std::vector<const Node*> rows;
+  std::size_t bytes = 0;
+  catalog_.for_each([&](const Node& node) {
+    if (!node.available && node.seq == 0) return;
+    rows.push_back(&node);
+    bytes += node.id.size() + kRowBytes;
+  });
+  const bool is_partial = bytes > options_.packet_bytes_max;
+  if (is_partial) {
+    const std::size_t first = random_.below(rows.size());
+    std::rotate(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(first), rows.end());
+    // We are always named, and before others those held offline: who is among them has to learn of it.
+    std::stable_partition(rows.begin(), rows.end(),
+                          [](const Node* node) { return node->local || !node->available; });
+    for (; bytes > options_.packet_bytes_max; rows.pop_back()) bytes -= rows.back()->id.size() + kRowBytes;
+  }
   Value online = Value::object();
   Value offline = Value::object();
-  catalog_.for_each([&](const Node& node) {
-    if (node.available) {
-      online.append_member(node.id, arr(node.seq, node.cpu_seq, node.cpu.value_or(0)));
-    } else if (node.seq > 0) {
-      offline.append_member(node.id, node.seq);
+  for (const Node* node : rows) {
+    if (node->available) {
+      online.append_member(node->id, arr(node->seq, node->cpu_seq, node->cpu.value_or(0)));
+    } else {
+      offline.append_member(node->id, node->seq);
     }
-  });
+  }
   Value body{{"online", std::move(online)}};
   if (!offline.empty()) body.set("offline", std::move(offline));
+  if (is_partial) body.set("partial", true);
   return body;
 }
 

@@ -16,22 +16,45 @@ std::size_t wire_bytes(std::size_t bytes, std::size_t name, std::size_t infos, s
 
 }  // namespace
 
-WeaveSim::Index WeaveSim::add(std::size_t info_bytes) {
+WeaveSim::Node& WeaveSim::make_node(std::size_t info_bytes) {
   const auto index = static_cast<Index>(nodes_.size());
   Node& node = nodes_.emplace_back();
   std::string digits = std::to_string(index);
   node.name = "node-" + std::string(digits.size() < 5 ? 5 - digits.size() : 0, '0') + digits;
   node.random = std::make_unique<SeededRandom>(random_.next());
   node.info_bytes = info_bytes;
+  return node;
+}
+
+WeaveSim::Index WeaveSim::add(std::size_t info_bytes) {
+  make_node(info_bytes);
+  const auto index = static_cast<Index>(nodes_.size() - 1);
+  make_weave(nodes_[index]);
   start(index);
   return index;
 }
 
-void WeaveSim::start(Index index) {
-  Node& node = nodes_[index];
+void WeaveSim::add_settled(std::size_t count, std::size_t info_bytes) {
+  for (std::size_t i = 0; i < count; ++i) make_weave(make_node(info_bytes));
+  for (Node& node : nodes_) {
+    for (const Node& other : nodes_) {
+      node.weave->learn(other.name, node.number + 1, other.name + "/1", info_bytes, false, now_);
+    }
+  }
+  for (std::size_t i = nodes_.size() - count; i < nodes_.size(); ++i) {
+    const Duration delay(static_cast<Duration::rep>(random_.below(1'000'000'000)));
+    at(now_ + delay, [this, i] { start(static_cast<Index>(i)); });
+  }
+}
+
+void WeaveSim::make_weave(Node& node) {
   ++node.life;
   node.weave =
       std::make_unique<Weave>(node.name, node.name + "/" + std::to_string(node.life), options_, *node.random);
+}
+
+void WeaveSim::start(Index index) {
+  Node& node = nodes_[index];
   node.weave->start(now_);
   node.weave->local_changed(2, node.info_bytes, now_);
   node.number = 2;
@@ -64,6 +87,7 @@ void WeaveSim::kill(Index index) {
 }
 
 void WeaveSim::restart(Index node, Index seed_node) {
+  make_weave(nodes_[node]);
   start(node);
   join(node, seed_node);
 }

@@ -29,6 +29,8 @@ class WeaveSim {
   // A process that knows of nobody, or of `seed_node` alone.
   Index add(std::size_t info_bytes = 400);
   void join(Index node, Index seed_node);
+  // `count` processes that know one another, started within the next second.
+  void add_settled(std::size_t count, std::size_t info_bytes = 400);
   void change_service(Index node);
   void kill(Index node);
   // A new process under the name of a dead one.
@@ -111,6 +113,8 @@ class WeaveSim {
     }
   };
 
+  Node& make_node(std::size_t info_bytes);
+  void make_weave(Node& node);
   void start(Index node);
   void push(Instant when, Event::Kind kind, Index node, std::uint32_t what);
   void carry_out(Index node);

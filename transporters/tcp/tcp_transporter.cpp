@@ -24,9 +24,10 @@ PeerPoolOptions pool_options(const TcpOptions& options) {
                      .keepalive_idle = options.keepalive_idle}};
 }
 
-bool is_gossip(PacketType type) {
-  return type == PacketType::kGossipHello || type == PacketType::kGossipRequest ||
-         type == PacketType::kGossipResponse;
+// Whether a connection that carries it is in use. Requests of gossip go to everybody by turns; with responses
+// weft nodes keep the links that they watch one another by.
+bool is_use(PacketType type) {
+  return type != PacketType::kGossipHello && type != PacketType::kGossipRequest;
 }
 
 }  // namespace
@@ -159,7 +160,7 @@ Result<> TcpTransporter::send(std::string_view node, PacketType type, BytesView 
                  "PACKET_TOO_LARGE", Value{{"nodeID", node}, {"size", payload.size()}, {"limit", limit}});
   }
   const FrameHeader header = make_frame_header(type, payload.size());
-  return pool_.send(node, {header.data(), header.size()}, payload, !is_gossip(type));
+  return pool_.send(node, {header.data(), header.size()}, payload, is_use(type));
 }
 
 Result<> TcpTransporter::broadcast(PacketType type, BytesView) {

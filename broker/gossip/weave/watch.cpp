@@ -21,6 +21,8 @@ constexpr Duration kDeaf = 1s;
 // Who has heard, so lately, that it is accused, and was awake for some time, was not heard itself.
 constexpr Duration kAwake = 300ms;
 constexpr Duration kUnheardMax = 10s;
+// A link that breaks is dialled again within this time.
+constexpr Duration kRedialMax = 5s;
 constexpr Duration kTrialPeriod = 100ms;
 constexpr int kTrials = 8;  // Answers in a row that show that the way there and back is good.
 constexpr Duration kRemovalMemory = 5min;
@@ -167,11 +169,15 @@ void Weave::link_lost(std::string_view node, bool refused, Instant now) {
   const std::uint32_t member = roster_.find(node);
   if (!running_ || member == Roster::kNone || member == Roster::kSelf || !roster_.at(member).online) return;
   begin(now);
+  std::erase_if(link_broke_, [&](const auto& entry) { return now - entry.second > kRedialMax; });
   if (refused) {
-    ++stats_.removals;
-    remove(member, now);
-    outbox_.erase(member);  // Nobody is there to be told.
+    if (link_broke_.erase(member) > 0) {
+      ++stats_.removals;
+      remove(member, now);
+      outbox_.erase(member);  // Nobody is there to be told.
+    }
   } else {
+    link_broke_[member] = now;
     // Dialled anew, it either answers or is refused.
     const Roster::Member& self = roster_.at(Roster::kSelf);
     message_to(member).ping = {++nonce_, roster_.sum(), self.number, self.instance};

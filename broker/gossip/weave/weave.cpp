@@ -104,13 +104,13 @@ void Weave::meet(std::string_view node, Instant now) {
 }
 
 void Weave::learn(std::string_view node, std::uint64_t number, std::string_view instance_id,
-                  std::size_t info_bytes, Instant now) {
+                  std::size_t info_bytes, bool is_news, Instant now) {
   begin(now);
   const std::uint32_t member = find_or_add(node);
   if (member == Roster::kNone || member == Roster::kSelf) return;
   const Roster::Member& known = roster_.at(member);
   if (number > known.number || (number == known.number && known.online && known.content < number)) {
-    const bool is_news = number > known.number;
+    is_news = is_news && number > known.number;
     const WeaveHead head{.name = known.name,
                          .number = number,
                          .content = number,
@@ -145,6 +145,7 @@ void Weave::forget(std::string_view node) {
   outbox_.erase(member);
   infos_out_.erase(member);
   heard_offline_.erase(member);
+  link_broke_.erase(member);
   std::erase(want_queue_, member);
   std::erase(asked_, member);
   for (auto& [wanted, want] : wants_) std::erase(want.sources, member);

@@ -86,14 +86,15 @@ class Weave {
 
   // There is said to be a node of this name: asks it who it is.
   void meet(std::string_view node, Instant now);
-  // The owner has learned by other ways that a node takes part, or that it is gone for sure.
+  // The owner has learned by other ways that a node takes part, or that it is gone for sure. `is_news`:
+  // others may not know yet.
   void learn(std::string_view node, std::uint64_t number, std::string_view instance_id,
-             std::size_t info_bytes, Instant now);
+             std::size_t info_bytes, bool is_news, Instant now);
   void learn_gone(std::string_view node, std::uint64_t number, bool left, Instant now);
   void forget(std::string_view node);
 
-  // The link to `node` broke or could not be made. `refused`: nobody listens where it did, so its process is
-  // gone; everything else may be a matter of the way there.
+  // The link to `node` broke or could not be made. `refused`: nobody listens where it should. A process whose
+  // link breaks and that then cannot be dialled is gone; everything else may be a matter of the way there.
   void link_lost(std::string_view node, bool refused, Instant now);
   // `infos`: how many came beside the bytes.
   void receive(std::string_view from, BytesView bytes, std::size_t infos, Instant now);
@@ -220,6 +221,7 @@ class Weave {
   std::uint64_t watched_version_ = 0;
   std::uint32_t nonce_ = 0;
   int strain_ = 0;                                  // Reasons to doubt itself, 0 to kStrainMax.
+  std::map<std::uint32_t, Instant> link_broke_;     // Lately.
   std::map<std::uint32_t, Instant> heard_offline_;  // Held offline, and speaking since.
   Instant next_retry_ = kNever;
 
