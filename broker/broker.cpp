@@ -89,6 +89,10 @@ Task<void> Broker::wait_for_services(Names full_names, Duration timeout) {
   return core_->wait_for_services(std::move(full_names.list), timeout);
 }
 
+void Broker::report(std::string_view action, std::string_view node_id, CallOutcome outcome) {
+  core_->calls->report(action, node_id, outcome);
+}
+
 void Broker::spawn(UniqueFunction<Task<void>()> work) {
   if (core_->runtime.loop.is_current()) return core_->spawn(std::move(work));
   core_->post([core = core_.get(), work = std::move(work)]() mutable { core->spawn(std::move(work)); });

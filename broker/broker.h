@@ -15,6 +15,7 @@
 #include "broker/call_options.h"
 #include "broker/context.h"
 #include "broker/discovery/pong.h"
+#include "broker/guards/outcome.h"
 #include "broker/names.h"
 #include "broker/options.h"
 #include "broker/params.h"
@@ -158,6 +159,10 @@ class Broker {
   // Waits until each of the services (full names; alternatives as "v1.users|v2.users") is offered by some
   // node. Throws a ServerError of type WAITFOR_SERVICES after `timeout`; 0 waits for ever.
   Task<void> wait_for_services(Names full_names, Duration timeout = Duration::zero());
+
+  // Tells the node's own guards (circuit breaker, outlier ejection) of a call's worth when the caller knows
+  // better than the answer does: an empty list that cannot be, say. See CallOptions::response_node.
+  void report(std::string_view action, std::string_view node_id, CallOutcome outcome);
 
   // Runs a coroutine that belongs to the broker; what it throws is logged. Any thread.
   void spawn(UniqueFunction<Task<void>()> work);

@@ -23,6 +23,7 @@ void CallState::reset() {
   outcome.reset();
   response_meta = Payload();
   response_headers = Payload();
+  response_node.clear();
 }
 
 }  // namespace detail
@@ -46,6 +47,7 @@ Result<Payload> CallAwaiterBase::take() {
   merge_meta(parent_, call_->response_meta);
   if (response_meta_ != nullptr) *response_meta_ = object_of(call_->response_meta);
   if (response_headers_ != nullptr) *response_headers_ = object_of(call_->response_headers);
+  if (response_node_ != nullptr) *response_node_ = call_->response_node;
   WEFT_ASSERT(call_->outcome.has_value());
   return std::move(*call_->outcome);
 }

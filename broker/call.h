@@ -49,6 +49,7 @@ class CallState {
   UniqueFunction<void()> on_done;
   Payload response_meta;
   Payload response_headers;
+  std::string response_node;  // When it was asked for.
   std::optional<Result<Payload>> outcome;
 
  protected:
@@ -95,7 +96,8 @@ class CallAwaiterBase {
       : call_(std::move(call)),
         parent_(parent),
         response_meta_(options.response_meta),
-        response_headers_(options.response_headers) {}
+        response_headers_(options.response_headers),
+        response_node_(options.response_node) {}
   CallAwaiterBase(CallAwaiterBase&&) noexcept = default;
   CallAwaiterBase& operator=(CallAwaiterBase&&) noexcept = default;
 
@@ -126,6 +128,7 @@ class CallAwaiterBase {
   Context* parent_;
   Value* response_meta_;
   Value* response_headers_;
+  std::string* response_node_;
 };
 
 // `co_await`ing it gives the result as a T, or throws the call's error.

@@ -43,6 +43,14 @@ std::optional<Duration> Context::remaining() const {
   return deadline_ - broker_->now();
 }
 
+std::stop_token Context::stop_token() {
+  if (!stop_.stop_possible()) {
+    stop_ = std::stop_source();
+    if (stopped_) stop_.request_stop();
+  }
+  return stop_.get_token();
+}
+
 const Logger& Context::log() const {
   return service_ != nullptr ? service_->log() : broker_->log();
 }

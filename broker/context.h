@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -65,6 +66,12 @@ class Context {
   // Time left for nested calls; nothing without a timeout.
   [[nodiscard]] std::optional<Duration> remaining() const;
 
+  // Fires when nobody waits for the result any more: the caller's time is over, its node is gone, or this
+  // node stops and has waited long enough. A handler that runs for long looks at it now and then. Callbacks
+  // of it run on the loop's thread.
+  [[nodiscard]] std::stop_token stop_token();
+  [[nodiscard]] bool stop_requested() const { return stopped_ || stop_.stop_requested(); }
+
   [[nodiscard]] Broker& broker() { return *broker_; }
   [[nodiscard]] const Service* service() const { return service_; }
   [[nodiscard]] const Logger& log() const;
@@ -125,6 +132,8 @@ class Context {
   int level_ = 1;
   std::optional<bool> tracing_;
   Instant deadline_ = kNever;
+  std::stop_source stop_{std::nostopstate};  // Made when somebody asks.
+  bool stopped_ = false;                     // It was requested before anybody asked.
 };
 
 }  // namespace weft

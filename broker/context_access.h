@@ -34,6 +34,16 @@ class ContextAccess {
   void set_tracing(std::optional<bool> tracing) { context_.tracing_ = tracing; }
   void set_deadline(Instant deadline) { context_.deadline_ = deadline; }
 
+  // Callbacks may end the handler and with it the context.
+  void request_stop() {
+    std::stop_source stop = context_.stop_;
+    if (!stop.stop_possible()) {
+      context_.stopped_ = true;
+    } else {
+      stop.request_stop();
+    }
+  }
+
   // The meta as it stands now: the tree if someone decoded (and perhaps changed) it, else what came in.
   [[nodiscard]] Payload current_meta() const {
     return context_.meta_ ? Payload(*context_.meta_) : context_.meta_source_;

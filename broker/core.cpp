@@ -19,6 +19,8 @@ constexpr Duration kJoinGrace = std::chrono::seconds(3);
 // Over TCP: how long a namesake that gives up may still be heard of, and between two words about one.
 constexpr Duration kNamesakeGoes = std::chrono::milliseconds(500);
 constexpr Duration kNamesakePause = std::chrono::seconds(10);
+// Between the word to handlers that nobody waits any more, and their end.
+constexpr Duration kLastMoment = std::chrono::milliseconds(50);
 // Some round trips of a bus.
 constexpr Duration kListenFirst = std::chrono::milliseconds(50);
 
@@ -81,9 +83,11 @@ BrokerCore::BrokerCore(Broker& broker, const Runtime& world, BrokerOptions given
                      .strategy_options = options.registry.strategy_options,
                      .prefer_local = options.registry.prefer_local,
                      .services_per_node_max = options.registry.services_per_node_max,
-                     .actions_per_service_max = options.registry.actions_per_service_max},
+                     .actions_per_service_max = options.registry.actions_per_service_max,
+                     .guards = {options.circuit_breaker, options.outlier},
+                     .retry = options.retry},
       strategies, runtime.random, log.with_module("registry"));
-  dispatcher = std::make_unique<Dispatcher>(broker_, runtime.loop, log);
+  dispatcher = std::make_unique<Dispatcher>(broker_, runtime.loop, log, options.node_id);
   membership = std::make_unique<Membership>(runtime.loop, *registry, options.registry.nodes_max, *this,
                                             log.with_module("registry"));
   if (transporter != nullptr) {
@@ -96,7 +100,7 @@ BrokerCore::BrokerCore(Broker& broker, const Runtime& world, BrokerOptions given
     pinger = std::make_unique<Pinger>(runtime.loop, *transit);
     server = std::make_unique<RequestServer>(
         RequestServer::Parts{broker_, runtime.loop, *registry, *dispatcher, *transit, *serializer, served,
-                             options.send_stack, options.request_timeout, log});
+                             options.send_stack, options.request_timeout, log, &repeats});
     if (transporter->traits().is_bus) {
       discovery = std::make_unique<BusDiscovery>(BusDiscovery::Parts{
           runtime.loop, runtime.system, runtime.random, *membership, *transit, options.heartbeat});
@@ -109,18 +113,27 @@ BrokerCore::BrokerCore(Broker& broker, const Runtime& world, BrokerOptions given
   if (transit != nullptr && transporter->traits().is_bus) {
     canary = std::make_unique<Canary>(runtime.loop, [this](std::string_view node) { transit->probe(node); });
   }
-  calls = std::make_unique<CallEngine>(CallEngine::Parts{.broker = broker_,
-                                                         .loop = runtime.loop,
-                                                         .random = runtime.random,
-                                                         .registry = *registry,
-                                                         .dispatcher = *dispatcher,
-                                                         .sender = transit.get(),
-                                                         .options = options,
-                                                         .log = log,
-                                                         .canary = canary.get()});
-  events = std::make_unique<EventEngine>(EventEngine::Parts{broker_, runtime.loop, *registry, *dispatcher,
-                                                            transit.get(), *local_bus, served,
-                                                            serializer.get(), options.disable_balancer, log});
+  calls = std::make_unique<CallEngine>(CallEngine::Parts{
+      .broker = broker_,
+      .loop = runtime.loop,
+      .random = runtime.random,
+      .registry = *registry,
+      .dispatcher = *dispatcher,
+      .sender = transit.get(),
+      .options = options,
+      .log = log,
+      .canary = canary.get(),
+      .repeats = &repeats,
+      .publish = [this](std::string_view event, Value payload) { publish(event, std::move(payload)); }});
+  events = std::make_unique<EventEngine>(
+      EventEngine::Parts{broker_, runtime.loop, *registry, *dispatcher, transit.get(), *local_bus, served,
+                         serializer.get(), options.disable_balancer, log, [this](const Error& error) {
+                           publish("$broker.error", Value{{"error", error.to_string()},
+                                                          {"module", "broker"},
+                                                          {"type", "eventRefused"},
+                                                          {"code", error.code()},
+                                                          {"data", error.data()}});
+                         }});
   host = std::make_unique<ServiceHost>(ServiceHost::Parts{
       .broker = broker_,
       .loop = runtime.loop,
@@ -134,7 +147,8 @@ BrokerCore::BrokerCore(Broker& broker, const Runtime& world, BrokerOptions given
           },
       .spawn = [this](UniqueFunction<Task<void>()> work) { spawn(std::move(work)); },
       .dependency_timeout = options.dependency_timeout,
-      .log = log});
+      .log = log,
+      .bulkhead = options.bulkhead});
 }
 
 BrokerCore::~BrokerCore() {
@@ -254,9 +268,9 @@ Task<void> BrokerCore::drain(Instant deadline) {
     if (calls->active_calls() > 0) calls->when_idle(wake);
     const bool woken = co_await idle_.wait(runtime.loop, deadline);
     if (woken) continue;
-    log.warn("Stopping with ", dispatcher->active(), " handler(s) and ", calls->active_calls(),
-             " call(s) still running: they did not end within ", to_ms(options.tracking.shutdown_timeout),
-             " ms.");
+    log.warn("Stopping with ", dispatcher->active(), " handler(s) (", dispatcher->describe(), ") and ",
+             calls->active_calls(), " call(s) still running: they did not end within ",
+             to_ms(options.tracking.shutdown_timeout), " ms.");
     co_return;
   }
 }
@@ -302,6 +316,9 @@ Task<void> BrokerCore::run_stop() {
     Task<void> draining = drain(runtime.loop.now() + options.tracking.shutdown_timeout);
     co_await std::move(draining);
   }
+  // What still runs is told so, and has a moment to end by itself.
+  dispatcher->request_stop_of({});
+  if (dispatcher->running() > 0) co_await broker_.sleep(kLastMoment);
   co_await host->stop_all();
   calls->shut_down(stopped_error());
   if (canary != nullptr) canary->stop();
@@ -590,11 +607,13 @@ void BrokerCore::on_node_updated(const Node& node) {
 
 void BrokerCore::on_node_restarted(const Node& node) {
   calls->on_node_lost(node);
+  if (server != nullptr) server->on_node_lost(node.id);
 }
 
 void BrokerCore::on_node_disconnected(const Node& node, bool unexpected) {
   publish("$node.disconnected", Value{{"node", node_payload(node)}, {"unexpected", unexpected}});
   calls->on_node_lost(node);
+  if (server != nullptr) server->on_node_lost(node.id);
 }
 
 void BrokerCore::on_remote_services_changed() {

@@ -55,6 +55,7 @@ class BrokerCore final : public Transit::Handler, public Membership::Listener {
   std::unique_ptr<Transit> transit;  // Null without a transporter.
   ServedLoad served{options.transit.served_max, options.transit.served_bytes_max};
   std::unique_ptr<Dispatcher> dispatcher;
+  IdempotencyTable repeats{options.idempotency};
   std::unique_ptr<Canary> canary;  // Over a bus alone.
   std::unique_ptr<CallEngine> calls;
   std::shared_ptr<LocalBus> local_bus = std::make_shared<LocalBus>(log);

@@ -16,7 +16,68 @@ std::optional<Error> not_negative(std::string_view name, Duration duration) {
                                ": it must be 0 or more.");
 }
 
+std::string text_of(double number) {
+  return std::to_string(number);
+}
+
+std::optional<Error> must_be(bool good, std::string_view name, const std::string& is,
+                             std::string_view allowed) {
+  if (good) return std::nullopt;
+  return Error::broker_options("Option '" + std::string(name) + "' is " + is + ": it must be " +
+                               std::string(allowed) + ".");
+}
+
+std::optional<Error> positive(std::string_view name, Duration duration) {
+  return must_be(duration > Duration::zero(), name, ms_text(duration), "more than 0");
+}
+
+std::optional<Error> share(std::string_view name, double value, double max, std::string_view allowed) {
+  return must_be(value > 0 && value <= max, name, text_of(value), allowed);
+}
+
+std::optional<Error> fault_of(std::string_view name, const BudgetPolicy& policy) {
+  const std::string prefix(name);
+  if (auto bad = must_be(policy.ratio >= 0 && policy.ratio <= 100, prefix + ".ratio", text_of(policy.ratio),
+                         "0 to 100"))
+    return bad;
+  if (auto bad = must_be(policy.min_per_second >= 0 && policy.min_per_second <= 1e9,
+                         prefix + ".min_per_second", text_of(policy.min_per_second), "0 or more"))
+    return bad;
+  return must_be(policy.burst >= 1 && policy.burst <= 1e9, prefix + ".burst", text_of(policy.burst),
+                 "1 or more");
+}
+
 }  // namespace
+
+std::optional<Error> fault_of(const RetryPolicy& policy) {
+  if (auto bad = not_negative("retry.delay", policy.delay)) return bad;
+  if (auto bad = not_negative("retry.max_delay", policy.max_delay)) return bad;
+  if (auto bad = must_be(policy.retries >= 0, "retry.retries", std::to_string(policy.retries), "0 or more"))
+    return bad;
+  return must_be(policy.factor >= 1.0, "retry.factor", text_of(policy.factor), "1 or more");
+}
+
+std::optional<Error> fault_of(const CircuitBreakerPolicy& policy) {
+  if (auto bad = share("circuit_breaker.threshold", policy.threshold, 1, "above 0 and at most 1")) return bad;
+  if (auto bad = positive("circuit_breaker.window", policy.window)) return bad;
+  if (auto bad = positive("circuit_breaker.half_open_time", policy.half_open_time)) return bad;
+  return must_be(policy.min_request_count > 0, "circuit_breaker.min_request_count", "0", "1 or more");
+}
+
+std::optional<Error> fault_of(const OutlierPolicy& policy) {
+  if (auto bad = share("outlier.failure_rate", policy.failure_rate, 1, "above 0 and at most 1")) return bad;
+  if (auto bad =
+          share("outlier.max_ejection_percent", policy.max_ejection_percent, 100, "above 0 and at most 100"))
+    return bad;
+  if (auto bad = positive("outlier.window", policy.window)) return bad;
+  if (auto bad = positive("outlier.ejection_time", policy.ejection_time)) return bad;
+  return must_be(policy.ejection_time_max >= policy.ejection_time, "outlier.ejection_time_max",
+                 ms_text(policy.ejection_time_max), "at least as long as 'outlier.ejection_time'");
+}
+
+std::optional<Error> fault_of(const BulkheadPolicy& policy) {
+  return must_be(policy.concurrency > 0, "bulkhead.concurrency", "0", "1 or more, or nothing would ever run");
+}
 
 Result<> validate(const BrokerOptions& options) {
   const auto check_name = [](std::string_view option, std::string_view name,
@@ -41,8 +102,6 @@ Result<> validate(const BrokerOptions& options) {
   }
   const std::pair<std::string_view, Duration> durations[] = {
       {"request_timeout", options.request_timeout},
-      {"retry.delay", options.retry.delay},
-      {"retry.max_delay", options.retry.max_delay},
       {"registry.stop_delay", options.registry.stop_delay},
       {"registry.announce_debounce", options.registry.announce_debounce},
       {"heartbeat.interval", options.heartbeat.interval},
@@ -64,13 +123,15 @@ Result<> validate(const BrokerOptions& options) {
     return Error::broker_options("Option 'gossip.period' is " + ms_text(options.gossip.period) +
                                  ": it must be 100 ms or more.");
   }
-  if (options.retry.retries < 0) {
-    return Error::broker_options("Option 'retry.retries' is " + std::to_string(options.retry.retries) +
-                                 ": it must be 0 or more.");
-  }
-  if (!(options.retry.factor >= 1.0)) {
-    return Error::broker_options("Option 'retry.factor' is " + std::to_string(options.retry.factor) +
-                                 ": it must be 1 or more.");
+  const std::optional<Error> faults[] = {fault_of(options.retry),
+                                         fault_of("retry_budget", options.retry_budget),
+                                         fault_of("hedge_budget", options.hedge_budget),
+                                         fault_of(options.circuit_breaker),
+                                         fault_of(options.outlier),
+                                         fault_of(options.bulkhead),
+                                         not_negative("idempotency.ttl", options.idempotency.ttl)};
+  for (const std::optional<Error>& fault : faults) {
+    if (fault) return *fault;
   }
   if (options.max_call_level < 0) {
     return Error::broker_options("Option 'max_call_level' is " + std::to_string(options.max_call_level) +
@@ -81,11 +142,12 @@ Result<> validate(const BrokerOptions& options) {
       {"registry.services_per_node_max", options.registry.services_per_node_max},
       {"registry.actions_per_service_max", options.registry.actions_per_service_max},
       {"registry.catalog_bytes_max", options.registry.catalog_bytes_max},
+      {"idempotency.entries_max", options.idempotency.entries_max},
   };
   for (const auto& [name, limit] : limits) {
     if (limit > 0) continue;
     return Error::broker_options("Option '" + std::string(name) +
-                                 "' is 0: nobody would be known; give at least 1.");
+                                 "' is 0: nothing would be known; give at least 1.");
   }
   for (const auto& [name, factory] : options.strategies) {
     if (factory) continue;
@@ -106,6 +168,12 @@ Result<> validate(const BrokerOptions& options) {
 }
 
 Value describe(const BrokerOptions& options) {
+  const auto budget = [](const BudgetPolicy& policy) {
+    return Value{{"enabled", policy.enabled},
+                 {"ratio", policy.ratio},
+                 {"minPerSecond", policy.min_per_second},
+                 {"burst", policy.burst}};
+  };
   return Value{
       {"nodeID", options.node_id},
       {"namespace", options.name_space},
@@ -113,12 +181,16 @@ Value describe(const BrokerOptions& options) {
       {"serializer", options.serializer},
       {"requestTimeout", to_ms(options.request_timeout)},
       {"maxCallLevel", options.max_call_level},
-      {"retryPolicy",
-       {{"enabled", options.retry.enabled},
-        {"retries", options.retry.retries},
-        {"delay", to_ms(options.retry.delay)},
-        {"maxDelay", to_ms(options.retry.max_delay)},
-        {"factor", options.retry.factor}}},
+      {"retryPolicy", to_definition(options.retry)},
+      {"retryBudget", budget(options.retry_budget)},
+      {"hedgeBudget", budget(options.hedge_budget)},
+      {"circuitBreaker", to_definition(options.circuit_breaker)},
+      {"outlierEjection", to_definition(options.outlier)},
+      {"bulkhead", to_definition(options.bulkhead)},
+      {"idempotency",
+       {{"ttl", to_ms(options.idempotency.ttl)},
+        {"maxEntries", options.idempotency.entries_max},
+        {"maxBytes", options.idempotency.bytes_max}}},
       {"registry",
        {{"strategy", options.registry.strategy},
         {"strategyOptions", options.registry.strategy_options},

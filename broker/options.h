@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "broker/guards/policies.h"
 #include "broker/strategy/strategy.h"
 #include "lib/base/log.h"
 #include "lib/error/result.h"
@@ -49,14 +50,6 @@ struct GossipSettings {
       true;  // Dial nodes that were heard of through others by their host name, else by their first IP.
 };
 
-struct RetryPolicy {
-  bool enabled = false;
-  int retries = 5;  // After the first try.
-  Duration delay = std::chrono::milliseconds(100);
-  Duration max_delay = std::chrono::seconds(1);
-  double factor = 2.0;
-};
-
 struct TransitOptions {
   // Requests that wait for an answer; above it calls fail with QueueIsFullError.
   std::size_t pending_requests_max = 50'000;
@@ -83,7 +76,17 @@ struct BrokerOptions {
 
   Duration request_timeout{};  // 0: none. A call's and an action's own timeout go before it.
   int max_call_level = 0;      // 0: no limit.
-  RetryPolicy retry;
+  RetryPolicy retry;           // An action's own goes before it, and what a call says before both.
+  BudgetPolicy retry_budget;   // Of each action, whoever asks for the tries.
+  BudgetPolicy hedge_budget{.ratio = 0.1, .min_per_second = 5, .burst = 50};
+  CircuitBreakerPolicy circuit_breaker;  // Of each endpoint this node calls.
+  OutlierPolicy outlier;                 // Among the endpoints of an action.
+  BulkheadPolicy bulkhead;               // Of each action and event this node serves.
+  IdempotencyPolicy idempotency;
+  // Which failures are tried again; by default those that say they may be.
+  std::function<bool(const Error&)> is_retryable;
+  // Which failures count against the endpoint; by default those of code 500 and above, timeouts among them.
+  std::function<bool(const Error&)> is_failure;
   RegistryOptions registry;
   HeartbeatOptions heartbeat;
   GossipSettings gossip;
@@ -110,6 +113,12 @@ struct BrokerOptions {
 
 // What is wrong with `options`, or nothing. Names the option, the value and what is allowed.
 [[nodiscard]] Result<> validate(const BrokerOptions& options);
+
+// The same of one policy.
+[[nodiscard]] std::optional<Error> fault_of(const RetryPolicy& policy);
+[[nodiscard]] std::optional<Error> fault_of(const CircuitBreakerPolicy& policy);
+[[nodiscard]] std::optional<Error> fault_of(const OutlierPolicy& policy);
+[[nodiscard]] std::optional<Error> fault_of(const BulkheadPolicy& policy);
 
 // The options as `$node.options` shows them; secrets are replaced by "***".
 [[nodiscard]] Value describe(const BrokerOptions& options);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "broker/context.h"
+#include "broker/guards/policies.h"
 #include "broker/handler.h"
 #include "lib/base/log.h"
 #include "lib/loop/task.h"
@@ -31,6 +32,15 @@ struct ActionOptions {
   std::optional<Duration> timeout;  // Of calls that bring none of their own; published to callers.
   bool idempotent =
       false;  // May run twice: a call whose node is lost is tried elsewhere, even without retries.
+  // Of callers, for this action: published, and laid over their own options.
+  std::optional<RetryPolicy> retry;
+  std::optional<CircuitBreakerPolicy> circuit_breaker;
+  std::optional<OutlierPolicy> outlier;
+  // Of this node; default: the broker's. Does not concern plain functions, of which there is one at a time.
+  std::optional<BulkheadPolicy> bulkhead;
+  // Makes the result when the handler fails or is refused, for whatever reason; what it throws is the failure
+  // then. Of calls from this node it runs after their last try.
+  std::function<Value(Context&, const Error&)> fallback;
   bool blocking = false;  // Runs on the worker pool: it may block, and must not touch loop-thread objects.
   Visibility visibility = Visibility::kPublished;
   std::string strategy;  // Of callers, for this action. Empty: their default.
@@ -44,6 +54,7 @@ struct SubscriptionOptions {
   std::string group;  // Empty: the service's name.
   std::string strategy;
   Value strategy_options;
+  std::optional<BulkheadPolicy> bulkhead;  // Default: the broker's. Does not concern plain functions.
 };
 
 // A service: a name with actions, event subscriptions and hooks. Built in place with lambdas, or as a class

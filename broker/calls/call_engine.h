@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,10 +10,12 @@
 
 #include "broker/call.h"
 #include "broker/calls/canary.h"
+#include "broker/calls/endpoint_guards.h"
 #include "broker/calls/pending_requests.h"
 #include "broker/calls/retry.h"
 #include "broker/context.h"
 #include "broker/dispatch/dispatcher.h"
+#include "broker/dispatch/idempotency_table.h"
 #include "broker/options.h"
 #include "broker/registry/registry.h"
 #include "lib/base/life.h"
@@ -70,6 +73,35 @@ class CallRecord final : public detail::CallState {
   std::string node_id_;
   bool watched_ = false;  // The canary counts it.
   Flight flight_;         // Counts this attempt at its endpoint.
+
+  EndpointGuards::Watch guard_;     // Of this attempt; empty when the endpoint is not guarded.
+  bool counted_ = false;            // Its first try is in the action's budgets.
+  bool reached_ = false;            // This attempt was handed to a node (or handler).
+  bool timed_ = false;              // How long it takes is of interest.
+  bool wants_node_ = false;         // The caller asks who answered.
+  Instant begun_{};                 // Of this attempt, if timed_.
+  Instant expires_ = kNever;        // Its time runs out.
+  std::string avoid_;               // The node that has failed it, until others have as well.
+  std::uint64_t run_ = 0;           // Of a handler here that runs on.
+  LocalAction* serving_ = nullptr;  // Of run_, or of a handler that has just ended …
+  Context* context_ = nullptr;      // … whose context this is, for its fallback; null otherwise.
+
+  // What few calls have.
+  struct Extras {
+    std::function<Value(const Error&)> fallback;
+    std::optional<Duration> hedge_after;
+    double hedge_quantile = 0;
+    EventLoop::TimerId hedge_timer = 0;
+    CallRef hedge;                        // The same call of another node, while it is under way.
+    std::optional<Result<Payload>> held;  // This one's failure meanwhile …
+    bool held_lost = false;               // … and whether its node was lost.
+  };
+  std::unique_ptr<Extras> extras_;
+  [[nodiscard]] bool may_hedge() const {
+    return extras_ != nullptr && (extras_->hedge_after || extras_->hedge_quantile > 0);
+  }
+  // Whether params and ids are needed after this attempt has taken them.
+  [[nodiscard]] bool needs_params() const { return retry_.may_retry() || may_hedge(); }
 };
 
 // Makes calls: picks an endpoint, runs the action here or sends a request, and ends the call with a result,
@@ -87,7 +119,10 @@ class CallEngine {
     RequestSender* sender;  // Null without a transporter.
     const BrokerOptions& options;
     Logger log;
-    Canary* canary = nullptr;  // Over a bus.
+    Canary* canary = nullptr;             // Over a bus.
+    IdempotencyTable* repeats = nullptr;  // Null: keys are passed over.
+    // Local events of the endpoints' guards.
+    std::function<void(std::string_view event, Value payload)> publish;
   };
   explicit CallEngine(Parts parts);
   ~CallEngine();
@@ -103,6 +138,11 @@ class CallEngine {
   // The bus says that nobody takes requests of `node`.
   void on_undelivered(std::string_view node, std::string_view id);
 
+  // A caller's word on an endpoint.
+  void report(std::string_view action, std::string_view node, CallOutcome outcome) {
+    guards_.report(action, node, outcome);
+  }
+
   [[nodiscard]] std::size_t pending_requests() const { return pending_.size(); }
   // Calls under way that stop() waits for.
   [[nodiscard]] std::size_t active_calls() const { return active_; }
@@ -112,22 +152,40 @@ class CallEngine {
 
  private:
   friend class CallRecord;
+  [[nodiscard]] CallRecord& make_record();
   void attempt(CallRecord& call);
+  void note_first_try(CallRecord& call, ActionList& list);
+  void place(CallRecord& call, ActionList& list, ActionEndpoint& endpoint, Duration timeout);
   void run_local(CallRecord& call, ActionEndpoint& endpoint, Duration timeout);
-  void run_local_inline(CallRecord& call, LocalAction& action, Duration timeout);
+  void run_local_inline(CallRecord& call, LocalAction& action, Duration timeout, const std::string& key);
+  // Whether the call repeats one that this node has served or is serving. `key` is empty without one.
+  [[nodiscard]] bool is_repeat(CallRecord& call, const std::string& key, Duration timeout);
   void send_remote(CallRecord& call, Node* node, Duration timeout);
   void end_attempt(CallRecord& call, Result<Payload> result, bool node_lost = false);
+  // Whether a failed attempt is followed by another one.
+  void decide(CallRecord& call, Result<Payload> result, bool node_lost);
   void finish(CallRecord& call, Result<Payload> result);
+  [[nodiscard]] Result<Payload> recover(CallRecord& call, const Error& error);
+  [[nodiscard]] bool grant_retry(CallRecord& call, bool node_lost);
+  [[nodiscard]] CallOutcome outcome_of(const CallRecord& call, const Result<Payload>& result) const;
+  // hedging.cpp
+  void arm_hedge(CallRecord& call);
+  void start_hedge(CallRecord& call);
+  void on_hedge_done(CallRecord& call);
+  void cancel_hedge(CallRecord& call);
+  void abandon(CallRecord& call);
   void arm_timer(CallRecord& call, Duration timeout);
   void drop_request(CallRecord& call);
   [[nodiscard]] Duration timeout_of(const CallRecord& call, const ActionList* list) const;
   void fill_context(CallRecord& call, Context& context, LocalAction& action, Duration timeout);
   void note_local_outcome(CallRecord& call, Context& context);
+  void remember(const std::string& key, const Result<Payload>& result, Context& context);
   void link(CallRecord& call);
   void unlink(CallRecord& call);
   [[nodiscard]] std::vector<CallRef> calls_under_way() const;
 
   Parts parts_;
+  EndpointGuards guards_;
   PendingRequests pending_;
   std::vector<std::unique_ptr<CallRecord>> pool_;
   CallRecord* first_ = nullptr;  // Of the records that someone holds.

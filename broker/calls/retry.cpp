@@ -5,8 +5,8 @@
 
 namespace weft {
 
-std::optional<Duration> RetryState::next(const Error& error, bool node_lost, Random& random) {
-  if (!error.retryable()) return std::nullopt;
+std::optional<Duration> RetryState::next(bool retryable, bool node_lost, Random& random) {
+  if (!retryable) return std::nullopt;
   if (left_ <= 0) {
     // An action that may run twice is moved to another node once, without asking the caller for retries.
     if (!node_lost || !idempotent_ || failed_over_) return std::nullopt;

@@ -3,7 +3,6 @@
 #include <optional>
 
 #include "broker/options.h"
-#include "lib/error/error.h"
 #include "lib/random/random.h"
 #include "lib/time/clock.h"
 
@@ -19,17 +18,26 @@ class RetryState {
   RetryState() = default;
   RetryState(const RetryPolicy& policy, std::optional<int> retries, bool idempotent)
       : policy_(policy),
+        asked_(retries.has_value()),
         left_(retries ? *retries : (policy.enabled ? policy.retries : 0)),
         idempotent_(idempotent) {}
 
-  // The pause before the next try, or nothing when `error` is final. `node_lost`: the request went down with
-  // its node, so nobody knows whether it ran.
-  [[nodiscard]] std::optional<Duration> next(const Error& error, bool node_lost, Random& random);
+  // What the action says of its own, for a call that has not been tried yet. A number that the call gave
+  // stays.
+  void use(const RetryPolicy& policy) {
+    policy_ = policy;
+    if (!asked_) left_ = policy.enabled ? policy.retries : 0;
+  }
+
+  // The pause before the next try, or nothing when the failure is final. `node_lost`: the request went down
+  // with its node, so nobody knows whether it ran.
+  [[nodiscard]] std::optional<Duration> next(bool retryable, bool node_lost, Random& random);
   [[nodiscard]] bool may_retry() const { return left_ > 0 || (idempotent_ && !failed_over_); }
   void set_idempotent(bool idempotent) { idempotent_ = idempotent; }
 
  private:
   RetryPolicy policy_;
+  bool asked_ = false;  // The call itself says how often.
   int left_ = 0;
   int tried_ = 0;
   bool idempotent_ = false;

@@ -310,6 +310,7 @@ void EventEngine::run(const std::shared_ptr<LocalSubscription>& subscription, co
   ContextAccess(started->context).retain();
   started->handler = std::shared_ptr<Handler>(subscription, &handler);
   started->keep = subscription;
+  started->queue = subscription->queue();
   started->done = [this, subscription, served, bytes](Run& ended, Result<Payload> result) {
     if (served) parts_.load.give_back(bytes);
     if (!result) note_failure(*subscription, ended.context.event(), result.error());
@@ -321,6 +322,9 @@ void EventEngine::note_failure(const LocalSubscription& subscription, std::strin
                                const Error& error) {
   parts_.log.error("The handler of event '", event, "' in service '", subscription.service().full_name(),
                    "' failed: ", error.to_string());
+  // Events of the node itself would tell of themselves for ever.
+  if (error.error_class() == ErrorClass::kQueueIsFull && !event.starts_with('$') && parts_.on_refused)
+    parts_.on_refused(error);
 }
 
 }  // namespace weft

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -51,6 +52,7 @@ class EventEngine {
     const Serializer* serializer;
     bool balanced_by_transporter = false;
     Logger log;
+    std::function<void(const Error&)> on_refused;  // A handler's queue was full.
   };
   explicit EventEngine(Parts parts) : parts_(std::move(parts)) {}
 

@@ -121,18 +121,52 @@ EventList& Registry::event_list(std::string_view pattern, std::string_view group
 }
 
 void Registry::refresh(ActionList& list) {
+  // The first definition seen decides, as long as its endpoint is there.
+  const Value& definition = list.endpoints.empty() ? Value() : *list.endpoints.front()->definition;
+  refresh_guards(list, definition);
   list.available.clear();
   list.local = nullptr;
   for (const auto& endpoint : list.endpoints) {
     if (endpoint->local) list.local = endpoint.get();
     if (endpoint->available) list.available.push_back(endpoint.get());
   }
-  // The first definition seen decides, as long as its endpoint is there.
-  const Value& definition = list.endpoints.empty() ? Value() : *list.endpoints.front()->definition;
   const Value& timeout = definition["timeout"];
   list.timeout = timeout.is_number() && timeout.f64() >= 0 ? from_ms(timeout.f64()) : Duration(-1);
   list.idempotent = definition["idempotent"].boolean_or(false);
   list.strategy->on_endpoints_changed();
+}
+
+void Registry::refresh_guards(ActionList& list, const Value& definition) {
+  list.retry.reset();
+  if (const Value& retry = definition["retryPolicy"]; !retry.is_null())
+    list.retry = overlaid(config_.retry, retry);
+
+  GuardPolicies policies;
+  if (!list.name.starts_with('$')) {  // Of the node itself: there is no other to ask.
+    policies = {overlaid(config_.guards.breaker, definition["circuitBreaker"]),
+                overlaid(config_.guards.outlier, definition["outlierEjection"])};
+  }
+  const bool are_others = !(policies == list.guards);
+  list.guards = policies;
+  list.outlier_records.clear();
+  if (!policies.enabled() && !are_others) return;
+  bool any = false;  // That no breaker and no ejection has taken out.
+  for (const auto& endpoint : list.endpoints) {
+    if (are_others) endpoint->guard.reset();
+    endpoint->available = true;
+    if (!policies.enabled()) continue;
+    if (endpoint->guard == nullptr) endpoint->guard = std::make_shared<EndpointGuard>(policies);
+    list.outlier_records.push_back(&endpoint->guard->outlier);
+  }
+  if (!policies.enabled()) return;
+  (void)OutlierEjection(policies.outlier).enforce(list.outlier_records);
+  for (const auto& endpoint : list.endpoints) {
+    endpoint->available = endpoint->guard->breaker.admits() && !endpoint->guard->outlier.ejected;
+    any = any || endpoint->available;
+  }
+  if (any) return;
+  // Panic: rather an endpoint that is doing badly than none.
+  for (const auto& endpoint : list.endpoints) endpoint->available = endpoint->guard->breaker.admits();
 }
 
 void Registry::refresh(EventList& list) {
@@ -356,13 +390,24 @@ Result<const Endpoint*> Registry::select(Strategy& strategy, std::span<const End
   }
 }
 
-Result<ActionEndpoint*> Registry::pick(ActionList& list, const Selection& selection) {
+Result<ActionEndpoint*> Registry::pick(ActionList& list, const Selection& selection, std::string_view avoid) {
   if (list.available.empty()) return Error::service_not_available(list.name);
+  const auto is_unwanted = [avoid](const Endpoint* endpoint) {
+    return !avoid.empty() && endpoint->node->id == avoid;
+  };
   const bool local_available = list.local != nullptr && list.local->available;
-  if (local_available && (config_.prefer_local || list.name.front() == '$')) return list.local;
+  const bool local_first = config_.prefer_local || list.name.front() == '$';
+  if (local_available && local_first && (!is_unwanted(list.local) || list.available.size() == 1))
+    return list.local;
   const Result<const Endpoint*> chosen = select(*list.strategy, list.available, selection);
   if (!chosen) return chosen.error();
   if (*chosen == nullptr) return Error::service_not_available(list.name);
+  if (is_unwanted(*chosen)) {
+    // The next one in the list: the strategy's word on who comes second is not to be had.
+    const auto at = std::find(list.available.begin(), list.available.end(), *chosen);
+    const auto next = at + 1 == list.available.end() ? list.available.begin() : at + 1;
+    return static_cast<ActionEndpoint*>(const_cast<Endpoint*>(*next));
+  }
   return static_cast<ActionEndpoint*>(const_cast<Endpoint*>(*chosen));
 }
 

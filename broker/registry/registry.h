@@ -2,12 +2,16 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "broker/guards/endpoint_guard.h"
+#include "broker/guards/latency_quantile.h"
+#include "broker/guards/retry_budget.h"
 #include "broker/registry/endpoint.h"
 #include "broker/registry/node_catalog.h"
 #include "broker/strategy/strategy.h"
@@ -38,6 +42,7 @@ struct ActionEndpoint : Endpoint {
   const Value* definition = nullptr;  // The action object of INFO.
   std::string_view service;           // Full name; lives in the definition's owner.
   std::shared_ptr<LocalAction> local_action;
+  std::shared_ptr<EndpointGuard> guard;  // Null when its action is not guarded.
 };
 
 struct EventEndpoint : Endpoint {
@@ -57,6 +62,15 @@ struct ActionList {
   std::unique_ptr<Strategy> strategy;
   Duration timeout{-1};     // As the action's definition says; negative: nothing.
   bool idempotent = false;  // May be tried again when its node was lost.
+
+  // As the definition says, over what the broker says.
+  GuardPolicies guards;
+  std::vector<OutlierRecord*> outlier_records;  // Of the endpoints' guards, in order.
+  std::optional<RetryPolicy> retry;             // When the definition says anything.
+  // Kept by the call engine, from the first call on.
+  std::optional<RetryBudget> retry_budget;
+  std::optional<RetryBudget> hedge_budget;
+  std::unique_ptr<LatencyQuantile> latency;
 };
 
 // The endpoints of one subscription pattern in one group.
@@ -75,6 +89,8 @@ struct RegistryConfig {
   bool prefer_local = true;
   std::size_t services_per_node_max = 2'000;
   std::size_t actions_per_service_max = 5'000;
+  GuardPolicies guards;  // An action's definition goes before them …
+  RetryPolicy retry;     // … and this.
 };
 
 // The full local replica of what the mesh offers: services, actions and events of every node.
@@ -112,8 +128,9 @@ class Registry {
 
   [[nodiscard]] ActionList* find_action(std::string_view name);
   // The endpoint for a call, by the rules: not found, not available, internal names local, the only one,
-  // prefer local, the strategy.
-  [[nodiscard]] Result<ActionEndpoint*> pick(ActionList& list, const Selection& selection);
+  // prefer local, the strategy. One of the node `avoid` only when there is no other.
+  [[nodiscard]] Result<ActionEndpoint*> pick(ActionList& list, const Selection& selection,
+                                             std::string_view avoid = {});
   // The endpoint of `node`, or service_not_found.
   [[nodiscard]] Result<ActionEndpoint*> pick_on(std::string_view action, std::string_view node_id);
 
@@ -142,6 +159,9 @@ class Registry {
   // Whether a strategy of this name can be made with these options; else a BrokerOptionsError.
   [[nodiscard]] Result<> check_strategy(std::string_view name, const Value& options) const;
 
+  // A guard of the list's has taken an endpoint out or let it in again.
+  void guards_changed(ActionList& list) { refresh(list); }
+
   // Strategies look again: a node came, went or was updated.
   void endpoints_changed();
 
@@ -162,6 +182,7 @@ class Registry {
   void remove_endpoints(const Node& node, std::uint64_t keep_generation);
   void drop_orphaned_actions();
   void refresh(ActionList& list);
+  void refresh_guards(ActionList& list, const Value& definition);
   void refresh(EventList& list);
 
   NodeCatalog& nodes_;

@@ -53,6 +53,10 @@ Value describe_action(const Service& service, const Service::ActionSpec& spec) {
     definition.set("visibility", visibility_name(options.visibility));
   if (options.timeout) definition.set("timeout", to_ms(*options.timeout));
   if (options.idempotent) definition.set("idempotent", true);
+  if (options.retry) definition.set("retryPolicy", to_definition(*options.retry));
+  if (options.circuit_breaker) definition.set("circuitBreaker", to_definition(*options.circuit_breaker));
+  if (options.outlier) definition.set("outlierEjection", to_definition(*options.outlier));
+  if (options.bulkhead) definition.set("bulkhead", to_definition(*options.bulkhead));
   set_strategy(definition, options.strategy, options.strategy_options);
   if (!options.description.empty()) definition.set("description", options.description);
   definition.set("rawName", spec.name);

@@ -28,10 +28,21 @@ void ServiceHost::check(const Service& service) const {
     if (auto good = parts_.registry.check_strategy(name, options); !good)
       Error::service_schema(where + good.error().message(), good.error().data()).raise();
   };
+  const auto check_guards = [&](const std::string& what, const auto&... policies) {
+    const auto refuse = [&](const std::optional<Error>& bad) {
+      if (bad)
+        Error::service_schema("Service '" + service.full_name() + "', " + what + ": " + bad->message())
+            .raise();
+    };
+    (refuse(policies ? fault_of(*policies) : std::nullopt), ...);
+  };
   for (const auto& spec : service.event_specs()) {
+    check_guards("event '" + spec.pattern + "'", spec.options.bulkhead);
     check_strategy("event '" + spec.pattern + "'", spec.options.strategy, spec.options.strategy_options);
   }
   for (const auto& spec : service.action_specs()) {
+    check_guards("action '" + spec.name + "'", spec.options.retry, spec.options.circuit_breaker,
+                 spec.options.outlier, spec.options.bulkhead);
     check_strategy("action '" + spec.name + "'", spec.options.strategy, spec.options.strategy_options);
     if (!spec.options.extra.is_null() && !spec.options.extra.is_object()) {
       Error::service_schema("Service '" + service.full_name() + "', action '" + spec.name +
@@ -94,6 +105,11 @@ Task<void> ServiceHost::start_one(std::shared_ptr<Entry> entry) {
   parts_.on_local_changed();
 }
 
+std::shared_ptr<RunQueue> ServiceHost::make_queue(const std::optional<BulkheadPolicy>& own) const {
+  const BulkheadPolicy& policy = own ? *own : parts_.bulkhead;
+  return policy.enabled ? std::make_shared<RunQueue>(policy) : nullptr;
+}
+
 void ServiceHost::register_entry(Entry& entry) {
   const std::shared_ptr<Service>& service = entry.service;
   Registry::LocalServiceParts parts;
@@ -102,14 +118,15 @@ void ServiceHost::register_entry(Entry& entry) {
   for (const auto& spec : service->action_specs()) {
     if (spec.options.visibility == Visibility::kPrivate) continue;
     std::string name = full_action_name(*service, spec.name);
-    auto action = std::make_shared<LocalAction>(name, service, spec.handler, spec.options);
+    auto action = std::make_shared<LocalAction>(name, service, spec.handler, spec.options,
+                                                make_queue(spec.options.bulkhead));
     parts.actions.emplace_back(std::move(name), std::move(action));
   }
   const Value& definitions = std::as_const(entry.definition)["events"];
   for (const auto& spec : service->event_specs()) {
     const std::string group = spec.options.group.empty() ? service->name() : spec.options.group;
-    parts.subscriptions.push_back(
-        std::make_shared<LocalSubscription>(spec.pattern, group, service, spec.handler));
+    parts.subscriptions.push_back(std::make_shared<LocalSubscription>(
+        spec.pattern, group, service, spec.handler, make_queue(spec.options.bulkhead)));
     parts.patterns_and_groups.emplace_back(spec.pattern, group);
     parts.subscription_definitions.push_back(&definitions[spec.pattern]);
   }

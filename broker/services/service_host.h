@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,6 +33,7 @@ class ServiceHost {
     std::function<void(UniqueFunction<Task<void>()>)> spawn;
     Duration dependency_timeout;
     Logger log;
+    BulkheadPolicy bulkhead;  // Of actions and events without one of their own.
   };
   explicit ServiceHost(Parts parts) : parts_(std::move(parts)) {}
 
@@ -62,6 +64,7 @@ class ServiceHost {
   Task<void> stop_one(std::shared_ptr<Entry> entry);
   void check(const Service& service) const;
   void register_entry(Entry& entry);
+  [[nodiscard]] std::shared_ptr<RunQueue> make_queue(const std::optional<BulkheadPolicy>& own) const;
 
   Parts parts_;
   std::vector<std::shared_ptr<Entry>> entries_;

@@ -42,6 +42,12 @@ bool set_duration(Duration& out, const Value& value, double ms_of_unit) {
   return true;
 }
 
+bool set_share(double& out, const Value& value, double max) {
+  if (!value.is_number() || !(value.f64() > 0) || value.f64() > max) return false;
+  out = value.f64();
+  return true;
+}
+
 bool set_seconds(Duration& out, const Value& value) {
   return set_duration(out, value, 1000);
 }
@@ -177,6 +183,35 @@ std::vector<OptionSpec> make_table() {
          if (!v.is_number() || !(v.f64() >= 1)) return false;
          s.app.broker.retry.factor = v.f64();
          return true;
+       }},
+      {"circuitBreaker.enabled", "CIRCUIT_BREAKER_ENABLED", kFlag, "Take endpoints out that fail too often",
+       [](Settings& s, const Value& v) { return set_flag(s.app.broker.circuit_breaker.enabled, v); }},
+      {"circuitBreaker.threshold", "CIRCUIT_BREAKER_THRESHOLD", "above 0, at most 1", "Share of failures",
+       [](Settings& s, const Value& v) { return set_share(s.app.broker.circuit_breaker.threshold, v, 1); }},
+      {"circuitBreaker.windowTime", "CIRCUIT_BREAKER_WINDOW_TIME", kSeconds, "Calls of so long count",
+       [](Settings& s, const Value& v) { return set_seconds(s.app.broker.circuit_breaker.window, v); }},
+      {"circuitBreaker.minRequestCount", "CIRCUIT_BREAKER_MIN_REQUEST_COUNT", "1 or more", "Never with fewer",
+       [](Settings& s, const Value& v) {
+         return set_integer(s.app.broker.circuit_breaker.min_request_count, v, 1, INT32_MAX);
+       }},
+      {"circuitBreaker.halfOpenTime", "CIRCUIT_BREAKER_HALF_OPEN_TIME", kMs, "Until one call probes",
+       [](Settings& s, const Value& v) { return set_ms(s.app.broker.circuit_breaker.half_open_time, v); }},
+      {"outlierEjection.enabled", "OUTLIER_EJECTION_ENABLED", kFlag, "Take out the endpoints that fail alone",
+       [](Settings& s, const Value& v) { return set_flag(s.app.broker.outlier.enabled, v); }},
+      {"outlierEjection.maxEjectionPercent", "OUTLIER_EJECTION_MAX_PERCENT", "above 0, at most 100",
+       "Of an action's endpoints, never more",
+       [](Settings& s, const Value& v) {
+         return set_share(s.app.broker.outlier.max_ejection_percent, v, 100);
+       }},
+      {"bulkhead.enabled", "BULKHEAD_ENABLED", kFlag, "Limit the runs of each handler",
+       [](Settings& s, const Value& v) { return set_flag(s.app.broker.bulkhead.enabled, v); }},
+      {"bulkhead.concurrency", "BULKHEAD_CONCURRENCY", "1 or more", "Runs at once",
+       [](Settings& s, const Value& v) {
+         return set_integer(s.app.broker.bulkhead.concurrency, v, 1, INT32_MAX);
+       }},
+      {"bulkhead.maxQueueSize", "BULKHEAD_MAX_QUEUE_SIZE", "0 or more", "That wait; 0: none",
+       [](Settings& s, const Value& v) {
+         return set_integer(s.app.broker.bulkhead.queue_max, v, 0, INT32_MAX);
        }},
       {"tracking.enabled", "TRACKING_ENABLED", kFlag, "Wait for running calls when stopping",
        [](Settings& s, const Value& v) { return set_flag(s.app.broker.tracking.enabled, v); }},

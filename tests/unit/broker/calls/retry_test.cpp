@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "lib/error/error.h"
+
 namespace weft {
 
 using namespace std::chrono_literals;
@@ -19,7 +21,7 @@ std::vector<Duration> pauses(RetryState state, const Error& error, bool node_los
                              std::uint64_t seed = 1) {
   SeededRandom random(seed);
   std::vector<Duration> all;
-  while (const auto pause = state.next(error, node_lost, random)) {
+  while (const auto pause = state.next(error.retryable(), node_lost, random)) {
     all.push_back(*pause);
     REQUIRE(all.size() < 100);
   }
@@ -106,15 +108,31 @@ TEST_SUITE("retry") {
     CHECK(pauses(RetryState({}, 2, true), kRetryable, true).size() == 3);
   }
 
+  TEST_CASE("an action's own policy goes before the broker's, and a number in the call before both") {
+    RetryPolicy own = policy(2);
+    own.delay = own.max_delay = 7ms;
+    RetryState state(policy(5), std::nullopt, false);
+    state.use(own);
+    const auto drawn = pauses(state, kRetryable);
+    CHECK(drawn.size() == 2);
+    for (const Duration pause : drawn) CHECK(pause <= 7ms);
+    RetryState asked(policy(5), 1, false);
+    asked.use(own);
+    CHECK(pauses(asked, kRetryable).size() == 1);
+    own.enabled = false;
+    state.use(own);
+    CHECK(pauses(state, kRetryable).empty());
+  }
+
   TEST_CASE("may_retry tells whether the params are needed again") {
     SeededRandom random(1);
     RetryState once({}, 1, false);
     CHECK(once.may_retry());
-    (void)once.next(kRetryable, false, random);
+    (void)once.next(true, false, random);
     CHECK_FALSE(once.may_retry());
     RetryState idempotent({}, std::nullopt, true);
     CHECK(idempotent.may_retry());
-    (void)idempotent.next(kRetryable, true, random);
+    (void)idempotent.next(true, true, random);
     CHECK_FALSE(idempotent.may_retry());
     CHECK_FALSE(RetryState().may_retry());
   }
