@@ -21,6 +21,9 @@ constexpr Duration kNamesakeGoes = std::chrono::milliseconds(500);
 constexpr Duration kNamesakePause = std::chrono::seconds(10);
 // Between the word to handlers that nobody waits any more, and their end.
 constexpr Duration kLastMoment = std::chrono::milliseconds(50);
+// Of pings whose answer is a sign of life and nothing else.
+constexpr std::string_view kProbeId = "probe";
+constexpr std::size_t kSuspectsMax = 16;  // That one packet may name.
 // Some round trips of a bus.
 constexpr Duration kListenFirst = std::chrono::milliseconds(50);
 
@@ -107,9 +110,11 @@ BrokerCore::BrokerCore(Broker& broker, const Runtime& world, BrokerOptions given
     } else {
       discovery = std::make_unique<GossipDiscovery>(GossipDiscovery::Parts{
           runtime.loop, runtime.system, runtime.random, *membership, *transit, *transit, options.gossip, true,
-          options.registry.nodes_max, log.with_module("gossip")});
+          options.registry.nodes_max, log.with_module("gossip"),
+          [this](const Node& node) { return prober->heard_lately(node, runtime.loop.now()); }});
     }
   }
+  if (transit != nullptr) prober = std::make_unique<Prober>(nodes, ProbeSettings{});
   if (transit != nullptr && transporter->traits().is_bus) {
     canary = std::make_unique<Canary>(runtime.loop, [this](std::string_view node) { transit->probe(node); });
   }
@@ -123,6 +128,7 @@ BrokerCore::BrokerCore(Broker& broker, const Runtime& world, BrokerOptions given
       .options = options,
       .log = log,
       .canary = canary.get(),
+      .prober = prober.get(),
       .repeats = &repeats,
       .publish = [this](std::string_view event, Value payload) { publish(event, std::move(payload)); }});
   events = std::make_unique<EventEngine>(
@@ -186,6 +192,33 @@ void BrokerCore::measure_latency() {
   for (const std::string& node : due) pinger->probe(node, make_uuid(runtime.random));
 }
 
+void BrokerCore::start_probing() {
+  prober->start(runtime.loop.now());
+  probe_timer_.set(runtime.loop, prober->next_tick(), [this] { probe(); });
+}
+
+void BrokerCore::probe() {
+  const Instant now = runtime.loop.now();
+  prober->tick(now);
+  const Prober::Output output = prober->take_output();
+  probe_timer_.set(runtime.loop, prober->next_tick(), [this] { probe(); });
+  for (const std::string& node : output.ping) {
+    (void)transit->send_control(PacketType::kPing, node,
+                                Value{{"id", kProbeId}, {"time", runtime.loop.wall_ms()}});
+  }
+  discovery->tell_suspects(output.suspected);
+  for (const std::string& id : output.hung) {
+    const Node* node = nodes.find(id);
+    if (node == nullptr || !node->available) continue;
+    log.warn("Node '", id, "' does not answer: it is out of rotation until it does.");
+    prober->on_hung(*node, now);
+    discovery->on_node_hung(id);
+  }
+  for (const std::string& id : output.lost) {
+    if (const Node* node = nodes.find(id)) calls->on_node_lost(*node);
+  }
+}
+
 // ---- start and stop ----
 
 namespace {
@@ -223,6 +256,7 @@ Task<void> BrokerCore::connect() {
   if (is_ending()) stopped_error().raise();
   if (!*connect_result_) connect_result_->error().raise();
   discovery->start();
+  start_probing();
   if (is_bus) {
     // Hear who is there before saying who we are: whoever starts us finds the others, and a node whose id we
     // have taken by mistake is not disturbed.
@@ -300,6 +334,7 @@ Task<void> BrokerCore::run_stop() {
   started = false;
   announce_timer_.cancel();
   latency_timer_.cancel();
+  probe_timer_.cancel();
   connected_.notify();  // Whoever waits for others to come waits in vain now.
   registry_changed.notify();
   const bool is_known = first_announce_ && !gives_up_name_;
@@ -457,8 +492,14 @@ void BrokerCore::on_event(const EventPacket& packet, bool is_balanced) {
 
 void BrokerCore::on_control(PacketType type, std::string_view sender, const Value& body,
                             std::string_view remote_host) {
+  const Node* node = nodes.find(sender);
+  if (node != nullptr) prober->on_heard(*node, runtime.loop.now());
   if (type == PacketType::kPing) return pinger->on_ping(sender, body);
   if (type == PacketType::kPong) {
+    // Who was taken for hung and answers is asked what it offers, as after a heartbeat.
+    if (node != nullptr && !node->available && prober->is_hung(sender))
+      discovery->on_control(PacketType::kHeartbeat, sender, Value::object(), remote_host);
+    if (body["id"].str_or({}) == kProbeId) return;
     if (const auto pong = pinger->on_pong(sender, body)) {
       if (latency != nullptr) latency->on_pong(pong->node_id, from_ms(pong->elapsed_ms));
       publish("$node.pong", Value{{"nodeID", pong->node_id},
@@ -468,7 +509,14 @@ void BrokerCore::on_control(PacketType type, std::string_view sender, const Valu
     }
     return;
   }
+  if (type == PacketType::kHeartbeat) {
+    const auto suspects = body["suspects"].items();
+    for (const Value& suspect : suspects.first(std::min(suspects.size(), kSuspectsMax)))
+      prober->on_suspected(suspect.str_or({}), runtime.loop.now());
+  }
+  hearsay_ = type >= PacketType::kGossipHello;
   discovery->on_control(type, sender, body, remote_host);
+  hearsay_ = false;
 }
 
 bool BrokerCore::was_here_first(std::string_view other_instance) const {
@@ -553,11 +601,15 @@ void BrokerCore::give_up_name(std::string_view holder) {
 void BrokerCore::on_transporter_reconnected() {
   log.info("The transporter is connected again.");
   discovery->on_reconnected();
+  if (!is_ending()) start_probing();
   publish("$transporter.connected", Value{{"wasReconnect", true}});
 }
 
 void BrokerCore::on_transporter_disconnected(const Error& reason) {
   log.warn("The transporter lost its connection: ", reason.message());
+  probe_timer_.cancel();
+  // Answers that were on their way are lost, and those that come up meanwhile cannot be sent.
+  calls->on_disconnected();
   publish("$transporter.error",
           Value{{"error", reason.message()}, {"module", "transporter"}, {"type", "clientError"}});
 }
@@ -568,13 +620,21 @@ void BrokerCore::on_node_sighted(std::string_view node, const SocketAddress& add
 
 void BrokerCore::on_node_lost(std::string_view node, const Error& reason) {
   log.debug("The link to '", node, "' is lost: ", reason.message());
-  discovery->on_node_lost(node, reason.type() == "ECONNREFUSED");
+  on_node_gone(node, reason.type() == "ECONNREFUSED");
+}
+
+void BrokerCore::on_node_gone(std::string_view id, bool refused) {
+  prober->on_lost(id);
+  discovery->on_node_lost(id, refused);
+  // It may have been offline before, with calls that still waited for it.
+  const Node* node = nodes.find(id);
+  if (node != nullptr && !node->available) calls->on_node_lost(*node);
 }
 
 void BrokerCore::on_undelivered(std::string_view node, std::string_view id) {
   // The first word that nobody takes a node's requests decides everything that is in flight to it.
-  discovery->on_node_lost(node, false);
-  calls->on_undelivered(node, id);
+  calls->on_undelivered(id);
+  on_node_gone(node, false);
 }
 
 void BrokerCore::on_transit_error(const Error& error, std::string_view type) {
@@ -594,6 +654,7 @@ Value node_payload(const Node& node) {
 }  // namespace
 
 void BrokerCore::on_node_connected(const Node& node, bool reconnected) {
+  if (prober->on_back(node, runtime.loop.now())) calls->on_node_lost(node);
   if (latency != nullptr) {
     latency->on_node_connected(node.id, runtime.loop.now());
     latency_timer_.set(runtime.loop, latency->next_tick(), [this] { measure_latency(); });
@@ -612,8 +673,14 @@ void BrokerCore::on_node_restarted(const Node& node) {
 
 void BrokerCore::on_node_disconnected(const Node& node, bool unexpected) {
   publish("$node.disconnected", Value{{"node", node_payload(node)}, {"unexpected", unexpected}});
-  calls->on_node_lost(node);
-  if (server != nullptr) server->on_node_lost(node.id);
+  // When others say that it is gone, its own link may stand, and its answers come.
+  if (hearsay_ && !unexpected) prober->on_hung(node, runtime.loop.now());
+  if (prober->is_hung(node.id)) {
+    calls->on_node_hung(node);
+  } else {
+    calls->on_node_lost(node);
+    if (server != nullptr) server->on_node_lost(node.id);
+  }
 }
 
 void BrokerCore::on_remote_services_changed() {

@@ -7,6 +7,7 @@
 
 #include "broker/broker.h"
 #include "broker/calls/call_engine.h"
+#include "broker/calls/prober.h"
 #include "broker/discovery/latency_monitor.h"
 #include "broker/discovery/membership.h"
 #include "broker/discovery/pinger.h"
@@ -65,6 +66,7 @@ class BrokerCore final : public Transit::Handler, public Membership::Listener {
   std::unique_ptr<Membership> membership;
   std::unique_ptr<Discovery> discovery;
   std::unique_ptr<Pinger> pinger;
+  std::unique_ptr<Prober> prober;           // With a transporter.
   std::unique_ptr<LatencyMonitor> latency;  // Once a Latency strategy was made.
   Signal registry_changed;                  // Wakes those who wait for services.
   bool started = false;
@@ -96,6 +98,10 @@ class BrokerCore final : public Transit::Handler, public Membership::Listener {
   Task<void> connect();
   void offer_latency_strategy();
   void measure_latency();
+  void start_probing();
+  void probe();
+  // The link to it ended, or nobody takes what is sent to it.
+  void on_node_gone(std::string_view id, bool refused);
   Task<void> run_stop();
   void on_stopped();
   Task<void> next_turn();
@@ -136,6 +142,8 @@ class BrokerCore final : public Transit::Handler, public Membership::Listener {
   Task<void> stopping_;
   Timer announce_timer_;
   Timer latency_timer_;
+  Timer probe_timer_;
+  bool hearsay_ = false;  // What changes now, does so by another node's word.
   Instant last_announce_{};
   std::optional<Instant> first_announce_;
   bool namesake_joins_later_ = false;  // Another process with our node id came after our first announcement …

@@ -11,6 +11,7 @@ namespace weft {
 namespace {
 
 constexpr std::size_t kPoolMax = 1024;
+constexpr int kUndeliveredMax = 10;  // A bus that never delivers must not keep a call going round.
 
 const Payload kEmptyObject = Payload(Value::object());
 
@@ -64,6 +65,7 @@ void CallRecord::recycle() {
   counted_ = timed_ = wants_node_ = false;
   avoid_.clear();
   extras_.reset();
+  undelivered_ = 0;
   std::unique_ptr<CallRecord> self(this);
   if (engine.pool_.size() < kPoolMax) engine.pool_.push_back(std::move(self));
 }
@@ -373,6 +375,7 @@ void CallEngine::send_remote(CallRecord& call, Node* node, Duration timeout) {
   const Result<> sent = node != nullptr ? parts_.sender->send_request(node_id, packet)
                                         : parts_.sender->send_balanced_request(packet);
   if (!sent) return end_attempt(call, sent.error());
+  if (parts_.prober != nullptr && node != nullptr) parts_.prober->on_asked(*node, parts_.loop.now());
   if (parts_.canary != nullptr && node != nullptr) {
     parts_.canary->on_request_sent(node_id);
     call.watched_ = true;
@@ -409,7 +412,16 @@ void CallEngine::drop_request(CallRecord& call) {
   call.release();
 }
 
-void CallEngine::end_attempt(CallRecord& call, Result<Payload> result, bool node_lost) {
+void CallEngine::attempt_again(CallRecord& call) {
+  call.params_.retain();
+  call.meta_.retain();
+  parts_.loop.defer(life_.guard([this, keep = CallRef(&call)] {
+    auto& record = static_cast<CallRecord&>(*keep.get());
+    if (!record.done()) attempt(record);
+  }));
+}
+
+void CallEngine::end_attempt(CallRecord& call, Result<Payload> result, Loss loss) {
   const CallRef keep(&call);
   drop_request(call);
   land(call.flight_, shut_down_ ? Ending::kAbandoned : ending_of(result), parts_.loop.now());
@@ -422,35 +434,35 @@ void CallEngine::end_attempt(CallRecord& call, Result<Payload> result, bool node
   if (result || shut_down_) return finish(call, std::move(result));
   if (call.extras_ != nullptr && call.extras_->hedge) {  // Another one may still answer.
     call.extras_->held = std::move(result);
-    call.extras_->held_lost = node_lost;
+    call.extras_->held_loss = loss;
     call.context_ = nullptr;  // It does not wait.
     return;
   }
-  decide(call, std::move(result), node_lost);
+  decide(call, std::move(result), loss);
 }
 
-void CallEngine::decide(CallRecord& call, Result<Payload> result, bool node_lost) {
+void CallEngine::decide(CallRecord& call, Result<Payload> result, Loss loss) {
   const CallRef keep(&call);
   // A call of one certain node has nowhere else to go at once.
+  const bool may_move = loss != Loss::kNone && call.direct_node_.empty();
+  // Who did not get it did not run it: that is no try.
+  if (loss == Loss::kUndelivered && may_move && ++call.undelivered_ <= kUndeliveredMax) {
+    call.context_ = nullptr;
+    return attempt_again(call);
+  }
   const bool retryable = ask(parts_.options.is_retryable, result.error(), result.error().retryable());
-  const auto pause = call.retry_.next(retryable, node_lost && call.direct_node_.empty(), parts_.random);
+  const auto pause = call.retry_.next(retryable, may_move, parts_.random);
   if (!pause) return finish(call, std::move(result));
   const Instant next = parts_.loop.now() + *pause;
-  if (next >= call.deadline_ || !grant_retry(call, node_lost)) return finish(call, std::move(result));
+  if (next >= call.deadline_ || !grant_retry(call, loss != Loss::kNone))
+    return finish(call, std::move(result));
   call.context_ = nullptr;
   if (call.reached_) call.avoid_ = call.node_id_.empty() ? parts_.registry.nodes().self().id : call.node_id_;
-  call.params_.retain();
-  call.meta_.retain();
   parts_.log.debug("Call '", call.action_, "' failed (", result.error().message(), "): trying again in ",
                    to_ms(*pause), " ms.");
-  if (*pause == Duration::zero()) {
-    // In a turn of its own: what is being lost right now may still be in the lists.
-    parts_.loop.defer(life_.guard([this, keep] {
-      auto& record = static_cast<CallRecord&>(*keep.get());
-      if (!record.done()) attempt(record);
-    }));
-    return;
-  }
+  if (*pause == Duration::zero()) return attempt_again(call);
+  call.params_.retain();
+  call.meta_.retain();
   call.timer_ = parts_.loop.schedule(next, life_.guard([this, keep] {
     auto& record = static_cast<CallRecord&>(*keep.get());
     record.timer_ = 0;
@@ -513,6 +525,9 @@ bool CallEngine::on_response(const ResponsePacket& packet) {
   CallRecord* call = pending_.find(packet.id);
   if (call == nullptr) return false;
   if (call->wants_node_) call->response_node = packet.sender;
+  if (parts_.prober != nullptr && call->node_ != nullptr) {
+    parts_.prober->on_heard(*call->node_, parts_.loop.now());
+  }
   if (!packet.meta.is_empty_object()) {
     call->response_meta = packet.meta;
     call->response_meta.retain();
@@ -533,22 +548,36 @@ bool CallEngine::on_response(const ResponsePacket& packet) {
   return true;
 }
 
-void CallEngine::on_node_lost(const Node& node) {
-  std::vector<CallRef> lost;
+void CallEngine::reject(FunctionRef<bool(const CallRecord&)> lost) {
+  std::vector<CallRef> rejected;
   pending_.for_each([&](CallRecord* call) {
-    if (call->node_ == &node) lost.emplace_back(call);
+    if (lost(*call)) rejected.emplace_back(call);
   });
-  for (const CallRef& ref : lost) {
+  for (const CallRef& ref : rejected) {
     auto& call = static_cast<CallRecord&>(*ref.get());
-    if (call.node_ != &node) continue;  // Decided meanwhile.
-    end_attempt(call, Error::request_rejected(call.action_, node.id), true);
+    if (!call.slot_ || !lost(call)) continue;  // Decided meanwhile.
+    end_attempt(call, Error::request_rejected(call.action_, call.node_id_), Loss::kNodeLost);
   }
 }
 
-void CallEngine::on_undelivered(std::string_view, std::string_view id) {
+void CallEngine::on_node_lost(const Node& node) {
+  reject([&node](const CallRecord& call) { return call.node_ == &node; });
+}
+
+void CallEngine::on_node_hung(const Node& node) {
+  reject([&node](const CallRecord& call) {
+    return call.node_ == &node && call.direct_node_.empty() && call.retry_.may_retry();
+  });
+}
+
+void CallEngine::on_disconnected() {
+  reject([](const CallRecord&) { return true; });
+}
+
+void CallEngine::on_undelivered(std::string_view id) {
   CallRecord* call = pending_.find(id);
   if (call == nullptr) return;
-  end_attempt(*call, Error::request_rejected(call->action_, call->node_id_), true);
+  end_attempt(*call, Error::request_rejected(call->action_, call->node_id_), Loss::kUndelivered);
 }
 
 void CallEngine::when_idle(UniqueFunction<void()> callback) {

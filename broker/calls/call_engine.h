@@ -12,12 +12,14 @@
 #include "broker/calls/canary.h"
 #include "broker/calls/endpoint_guards.h"
 #include "broker/calls/pending_requests.h"
+#include "broker/calls/prober.h"
 #include "broker/calls/retry.h"
 #include "broker/context.h"
 #include "broker/dispatch/dispatcher.h"
 #include "broker/dispatch/idempotency_table.h"
 #include "broker/options.h"
 #include "broker/registry/registry.h"
+#include "lib/base/function_ref.h"
 #include "lib/base/life.h"
 #include "lib/loop/event_loop.h"
 #include "lib/protocol/packet.h"
@@ -37,6 +39,9 @@ class RequestSender {
 };
 
 class CallEngine;
+
+// How an attempt lost its node: not at all, with the node, or before it came to it.
+enum class Loss : std::uint8_t { kNone, kNodeLost, kUndelivered };
 
 // One call of this node from its making to its end: its attempts, its deadline, its outcome.
 class CallRecord final : public detail::CallState {
@@ -73,6 +78,7 @@ class CallRecord final : public detail::CallState {
   std::string node_id_;
   bool watched_ = false;  // The canary counts it.
   Flight flight_;         // Counts this attempt at its endpoint.
+  int undelivered_ = 0;   // Attempts that came to nobody.
 
   EndpointGuards::Watch guard_;     // Of this attempt; empty when the endpoint is not guarded.
   bool counted_ = false;            // Its first try is in the action's budgets.
@@ -94,7 +100,7 @@ class CallRecord final : public detail::CallState {
     EventLoop::TimerId hedge_timer = 0;
     CallRef hedge;                        // The same call of another node, while it is under way.
     std::optional<Result<Payload>> held;  // This one's failure meanwhile …
-    bool held_lost = false;               // … and whether its node was lost.
+    Loss held_loss = Loss::kNone;         // … and why.
   };
   std::unique_ptr<Extras> extras_;
   [[nodiscard]] bool may_hedge() const {
@@ -120,6 +126,7 @@ class CallEngine {
     const BrokerOptions& options;
     Logger log;
     Canary* canary = nullptr;             // Over a bus.
+    Prober* prober = nullptr;             // With a transporter.
     IdempotencyTable* repeats = nullptr;  // Null: keys are passed over.
     // Local events of the endpoints' guards.
     std::function<void(std::string_view event, Value payload)> publish;
@@ -135,8 +142,12 @@ class CallEngine {
   bool on_response(const ResponsePacket& packet);
   // `node` is gone: everything in flight to it is decided now.
   void on_node_lost(const Node& node);
-  // The bus says that nobody takes requests of `node`.
-  void on_undelivered(std::string_view node, std::string_view id);
+  // `node` is out of rotation but may still answer: what may be tried elsewhere is, the rest waits on.
+  void on_node_hung(const Node& node);
+  // The bus was lost: no answer that is on its way will come.
+  void on_disconnected();
+  // The bus says that nobody took a request. Its node is to be lost in this turn.
+  void on_undelivered(std::string_view id);
 
   // A caller's word on an endpoint.
   void report(std::string_view action, std::string_view node, CallOutcome outcome) {
@@ -161,9 +172,11 @@ class CallEngine {
   // Whether the call repeats one that this node has served or is serving. `key` is empty without one.
   [[nodiscard]] bool is_repeat(CallRecord& call, const std::string& key, Duration timeout);
   void send_remote(CallRecord& call, Node* node, Duration timeout);
-  void end_attempt(CallRecord& call, Result<Payload> result, bool node_lost = false);
+  void end_attempt(CallRecord& call, Result<Payload> result, Loss loss = Loss::kNone);
   // Whether a failed attempt is followed by another one.
-  void decide(CallRecord& call, Result<Payload> result, bool node_lost);
+  void decide(CallRecord& call, Result<Payload> result, Loss loss);
+  // Picks again once this turn is over: what is being lost right now may still be in the lists.
+  void attempt_again(CallRecord& call);
   void finish(CallRecord& call, Result<Payload> result);
   [[nodiscard]] Result<Payload> recover(CallRecord& call, const Error& error);
   [[nodiscard]] bool grant_retry(CallRecord& call, bool node_lost);
@@ -183,6 +196,8 @@ class CallEngine {
   void link(CallRecord& call);
   void unlink(CallRecord& call);
   [[nodiscard]] std::vector<CallRef> calls_under_way() const;
+  // Ends the attempts in flight that are `lost`, as on a node that was lost.
+  void reject(FunctionRef<bool(const CallRecord&)> lost);
 
   Parts parts_;
   EndpointGuards guards_;

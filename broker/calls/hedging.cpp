@@ -68,7 +68,7 @@ void CallEngine::on_hedge_done(CallRecord& call) {
   auto& twin = static_cast<CallRecord&>(*ended.get());
   if (!twin.outcome->ok()) {
     auto held = std::exchange(call.extras_->held, std::nullopt);
-    if (held) decide(call, std::move(*held), call.extras_->held_lost);
+    if (held) decide(call, std::move(*held), call.extras_->held_loss);
     return;
   }
   const CallRef keep(&call);

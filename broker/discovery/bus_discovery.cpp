@@ -59,6 +59,19 @@ void BusDiscovery::on_control(PacketType type, std::string_view sender, const Va
   }
 }
 
+Value BusDiscovery::heartbeat() const {
+  const std::optional<int> cpu = parts_.membership.nodes().self().cpu;
+  return Value{{"cpu", cpu ? Value(*cpu) : Value()}};
+}
+
+// A heartbeat more, with a field that others pass over.
+void BusDiscovery::tell_suspects(const std::vector<std::string>& nodes) {
+  if (stopped_ || nodes.empty()) return;
+  Value body = heartbeat();
+  body.set("suspects", nodes);
+  (void)parts_.sender.send_control(PacketType::kHeartbeat, {}, std::move(body));
+}
+
 void BusDiscovery::tick() {
   monitor_.tick(parts_.loop.now());
   carry_out();
@@ -69,8 +82,7 @@ void BusDiscovery::carry_out() {
   if (output.send_heartbeat) {
     const int cpu = parts_.system.cpu_percent();
     parts_.membership.nodes().self().cpu = cpu >= 0 ? std::optional(cpu) : std::nullopt;
-    (void)parts_.sender.send_control(PacketType::kHeartbeat, {},
-                                     Value{{"cpu", cpu >= 0 ? Value(cpu) : Value()}});
+    (void)parts_.sender.send_control(PacketType::kHeartbeat, {}, heartbeat());
   }
   for (const std::string& node : output.discover)
     (void)parts_.sender.send_control(PacketType::kDiscover, node, {});

@@ -28,10 +28,13 @@ class BusDiscovery final : public Discovery {
                   std::string_view remote_host) override;
   void on_node_sighted(std::string_view, const SocketAddress&, bool) override {}
   void on_node_lost(std::string_view node, bool) override { parts_.membership.set_offline(node, true); }
+  void on_node_hung(std::string_view node) override { parts_.membership.set_offline(node, true); }
+  void tell_suspects(const std::vector<std::string>& nodes) override;
   void on_reconnected() override;
 
  private:
   void send_info(std::string_view node);
+  [[nodiscard]] Value heartbeat() const;
   void tick();
   void carry_out();
 

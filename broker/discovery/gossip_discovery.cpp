@@ -44,6 +44,7 @@ GossipDiscovery::GossipDiscovery(Parts parts)
     : parts_(std::move(parts)),
       gossip_(parts_.membership.nodes(), gossip_options(parts_.options, parts_.weave, parts_.nodes_max),
               parts_.random) {
+  gossip_.set_witness(parts_.heard_lately);
   if (!parts_.weave) return;
   Node& self = parts_.membership.nodes().self();
   self.client.set("weave", 1);
@@ -71,7 +72,11 @@ void GossipDiscovery::start() {
 }
 
 void GossipDiscovery::announce() {
-  gossip_.local_changed(parts_.loop.now());
+  if (parts_.membership.nodes().self().services.empty()) {
+    gossip_.leaving(parts_.loop.now());
+  } else {
+    gossip_.local_changed(parts_.loop.now());
+  }
   tell_weave_of_us();
   carry_out();
 }
@@ -128,6 +133,12 @@ void GossipDiscovery::on_node_lost(std::string_view id, bool refused) {
   const bool unexpected = node != nullptr && !node->services.empty();
   gossip_.node_lost(id, unexpected, parts_.loop.now());
   if (weave_) weave_->link_lost(id, refused, parts_.loop.now());
+  carry_out();
+}
+
+void GossipDiscovery::on_node_hung(std::string_view id) {
+  if (stopped_) return;
+  gossip_.node_hung(id, parts_.loop.now());
   carry_out();
 }
 

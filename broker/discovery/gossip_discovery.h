@@ -1,6 +1,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -30,6 +31,7 @@ class GossipDiscovery final : public Discovery {
     bool weave;  // Whether this node takes part in it.
     std::size_t nodes_max;
     Logger log;
+    std::function<bool(const Node&)> heard_lately;  // See Gossip::set_witness().
   };
   explicit GossipDiscovery(Parts parts);
 
@@ -40,6 +42,8 @@ class GossipDiscovery final : public Discovery {
                   std::string_view remote_host) override;
   void on_node_sighted(std::string_view node, const SocketAddress& address, bool listed) override;
   void on_node_lost(std::string_view node, bool refused) override;
+  void on_node_hung(std::string_view node) override;
+  void tell_suspects(const std::vector<std::string>&) override {}  // That it is offline is told anyway.
   void on_reconnected() override {}
 
  private:

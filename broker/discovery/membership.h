@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <string_view>
+#include <vector>
 
 #include "broker/registry/registry.h"
 #include "lib/base/log.h"
@@ -80,6 +81,10 @@ class Discovery {
   virtual void on_node_sighted(std::string_view node, const SocketAddress& address, bool listed) = 0;
   // The link to `node` broke, or could not be made: `refused` if nobody listens where it did.
   virtual void on_node_lost(std::string_view node, bool refused) = 0;
+  // `node` stands, but does not answer: out of rotation with it, until it does.
+  virtual void on_node_hung(std::string_view node) = 0;
+  // `nodes` are slow to answer: where others can be told, let them ask for themselves.
+  virtual void tell_suspects(const std::vector<std::string>& nodes) = 0;
   // The bus is back.
   virtual void on_reconnected() = 0;
 };

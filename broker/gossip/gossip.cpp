@@ -170,6 +170,7 @@ void Gossip::compare(Node& node, const GossipDigest::Row* row, Node& requester, 
   }
   if (!row->online) {
     if (weave_decides(node, requester)) return;
+    if (is_vouched_for(node)) return;  // It will hear of it from those who believe it, and refute it.
     if (node.available) go_offline(node, false, now);
     node.seq = row->seq;
     return;
@@ -232,7 +233,7 @@ void Gossip::receive_response(std::string_view sender, const Value& body, Instan
     const auto seq = read_seq(member.value);
     if (!seq) ++stats_.rows_ignored;
     Node* node = catalog_.find(member.key);
-    if (!seq || node == nullptr || *seq <= node->seq) continue;
+    if (!seq || node == nullptr || *seq <= node->seq || is_vouched_for(*node)) continue;
     if (const Node* teller = catalog_.find(sender); teller != nullptr && weave_decides(*node, *teller))
       continue;
     if (node->available) {
@@ -336,6 +337,14 @@ void Gossip::node_lost(std::string_view id, bool unexpected, Instant now) {
     // A broken link alone says little; that it cannot be made again is worth telling.
     if (lost.failures == 1 && node->seq > 0) spread(id, id);
   }
+  finish(now);
+}
+
+void Gossip::node_hung(std::string_view id, Instant now) {
+  Node* node = catalog_.find(id);
+  if (node == nullptr || node->local || !node->available) return;
+  go_offline(*node, true, now);
+  spread(id, id);  // Nothing more will show than that it was silent.
   finish(now);
 }
 

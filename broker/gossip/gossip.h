@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -92,6 +93,8 @@ class Gossip {
   };
 
   Gossip(NodeCatalog& catalog, const GossipOptions& options, Random& random);
+  // Whether a node was heard of directly a moment ago: then others' word that it is offline is not believed.
+  void set_witness(std::function<bool(const Node&)> heard_lately) { heard_lately_ = std::move(heard_lately); }
 
   // The transporter listens: `self` of the catalog is complete. The first period begins.
   void start(Instant now);
@@ -114,8 +117,12 @@ class Gossip {
   // Whether `node` takes part in the weave, as this node does.
   [[nodiscard]] bool in_weave(const Node& node) const;
 
+  // `node` does not answer, though its link stands.
+  void node_hung(std::string_view node, Instant now);
   // Our service list is another one, and our sequence was raised.
   void local_changed(Instant now);
+  // The same, and it is empty: nobody is to choose us any more, so all are told, and at once.
+  void leaving(Instant now);
   // Our processors' load, in percent.
   void local_cpu(int percent);
 
@@ -163,6 +170,9 @@ class Gossip {
   void see_at(Node& node, std::string_view host);
   [[nodiscard]] SocketAddress address_of(const Node& node) const;
   Peer& peer(const Node& node) { return peers_[node.id]; }
+  [[nodiscard]] bool is_vouched_for(const Node& node) const {
+    return node.available && heard_lately_ && heard_lately_(node);
+  }
 
   // Sends it a GOSSIP_REQ at the end of this input, or as soon as contact_gap allows.
   void contact(const Node& node, Reason reason, Instant now, Duration delay = Duration::zero());
@@ -181,6 +191,7 @@ class Gossip {
   NodeCatalog& catalog_;
   GossipOptions options_;
   Random& random_;
+  std::function<bool(const Node&)> heard_lately_;
   std::map<std::string, Peer, std::less<>> peers_;
   std::vector<Output> output_;
   Stats stats_;
@@ -192,6 +203,7 @@ class Gossip {
   std::set<std::string, std::less<>> to_contact_;         // At the end of this input.
   std::map<std::string, std::string, std::less<>> news_;  // Node → who told us.
   std::optional<Instant> last_burst_;
+  bool is_leaving_ = false;
   std::optional<Instant> full_until_;  // There was no room, and looking again is not worth it before.
 };
 

@@ -9,6 +9,7 @@ namespace weft {
 
 namespace {
 
+constexpr std::size_t kFarewellsMax = 256;
 constexpr std::size_t kOfflineContactsMax = 16;  // Lost nodes tried in one period.
 // With so many nodes of the weave there is gossip with one of them each period, with more of them more
 // rarely: a request names them all, and is to cost the same in any mesh.
@@ -57,6 +58,11 @@ Instant Gossip::next_tick() const {
 void Gossip::local_changed(Instant now) {
   spread(catalog_.self().id, catalog_.self().id);
   finish(now);
+}
+
+void Gossip::leaving(Instant now) {
+  is_leaving_ = true;
+  local_changed(now);
 }
 
 void Gossip::local_cpu(int percent) {
@@ -131,7 +137,7 @@ void Gossip::contact_offline(std::vector<const Node*> recent, const std::vector<
 }
 
 void Gossip::burst(Instant now) {
-  if (news_.empty() || (last_burst_ && now - *last_burst_ < options_.burst_gap)) return;
+  if (news_.empty() || (!is_leaving_ && last_burst_ && now - *last_burst_ < options_.burst_gap)) return;
   const std::size_t packets = output_.size();
   send_news(false);
   if (options_.weave) send_news(true);
@@ -157,15 +163,15 @@ void Gossip::send_news(bool of_weave) {
   std::size_t tellers = 1;
   catalog_.for_each([&](const Node& node) {
     if (node.local || !node.available) return;
-    if (of_weave && in_weave(node)) {
+    if (of_weave && in_weave(node) && !is_leaving_) {
       ++tellers;
-    } else if (peer(node).learned.valid() && !informed.contains(node.id)) {
+    } else if (peer(node).learned.valid() && (is_leaving_ || !informed.contains(node.id))) {
       targets.push_back(&node);
     }
   });
   if (targets.empty()) return;
   if (of_weave && !is_own && random_.uniform() * static_cast<double>(tellers) >= kTellers) return;
-  draw(targets, std::min(options_.fanout, targets.size()), random_);
+  draw(targets, std::min(is_leaving_ ? kFarewellsMax : options_.fanout, targets.size()), random_);
   std::vector<std::string> to;
   for (const Node* node : targets) to.push_back(node->id);
   Answer answer(std::move(to), options_.packet_bytes_max, output_);

@@ -9,9 +9,11 @@
 namespace weft::test {
 
 WorkerProcess::WorkerProcess(const std::vector<std::string>& command, const Environment& environment) {
+  const pid_t parent = ::getpid();
   pid_ = ::fork();
   if (pid_ != 0) return;
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(1);  // A test that crashes leaves no worker behind.
   for (const auto& [name, value] : environment) ::setenv(name.c_str(), value.c_str(), 1);
   std::vector<char*> arguments;
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));

@@ -22,6 +22,7 @@ class WorkerProcess {
     return *this;
   }
 
+  [[nodiscard]] pid_t pid() const { return pid_; }
   void signal(int number) const;
   // Waits for its end: the exit code, or 128 + the signal that ended it.
   int wait();

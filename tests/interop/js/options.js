@@ -16,6 +16,7 @@ function transporterOption(env) {
   if (/^tcp:/i.test(url)) options.urls = url;
   if (env.TCP_URLS) options.urls = env.TCP_URLS;
   if (env.TCP_PORT) options.port = Number(env.TCP_PORT);
+  if (env.TCP_USE_HOSTNAME) options.useHostname = isTrue(env.TCP_USE_HOSTNAME);
   if (env.UDP_DISCOVERY) options.udpDiscovery = isTrue(env.UDP_DISCOVERY);
   if (env.UDP_PORT) options.udpPort = Number(env.UDP_PORT);
   if (env.UDP_BIND_ADDRESS) options.udpBindAddress = env.UDP_BIND_ADDRESS;

@@ -523,6 +523,50 @@ TEST_SUITE("gossip") {
     CHECK(w.sent(kResponse, "Q")["offline"]["P"] == Value(6));
   }
 
+  TEST_CASE("others' word that a node is offline counts only if it was not heard of a moment ago") {
+    for (const bool heard : {true, false}) {
+      CAPTURE(heard);
+      Setup w;
+      w.gossip.set_witness([heard](const Node& node) { return heard && node.id == "Q"; });
+      w.join("P");
+      w.join("Q");
+      w.receive(kRequest, "P", {{"online", {{"P", arr(5, 1, 20)}}}, {"offline", {{"Q", 6}}}});
+      CHECK(w.nodes.find("Q")->available == heard);
+      w.join("Q", 7);
+      w.receive(kResponse, "P", {{"offline", {{"Q", 8}}}});
+      CHECK(w.nodes.find("Q")->available == heard);
+      CHECK(w.outputs<Gossip::WentOffline>().size() == (heard ? 0 : 1));
+    }
+  }
+
+  TEST_CASE("a node that hangs is offline, and told of, at once") {
+    Setup w;
+    w.join("P");
+    w.join("Q");
+    w.now += 1s;
+    w.gossip.node_hung("Q", w.now);
+    w.output = w.gossip.take_output();
+    CHECK(w.outputs<Gossip::WentOffline>().size() == 1);
+    CHECK(w.sent(kResponse, "P")["offline"]["Q"] == Value(6));
+    CHECK(w.sent(kRequest, "Q")["offline"]["Q"] == Value(6));  // It reads that when it thaws.
+  }
+
+  TEST_CASE("who leaves tells everyone, and does not wait for it") {
+    Setup w;
+    for (int i = 0; i < 20; ++i) w.join("P" + std::to_string(i));
+    w.gossip.local_changed(w.now);
+    w.nodes.self().services = Value::array();
+    w.gossip.leaving(w.now);
+    w.output = w.gossip.take_output();
+    std::set<std::string> told;
+    for (const auto& send : w.outputs<Gossip::Send>()) {
+      if (send.type == kResponse && send.body["online"]["W"][0]["services"].empty()) {
+        told.insert(send.nodes.begin(), send.nodes.end());
+      }
+    }
+    CHECK(told.size() == 20);
+  }
+
   TEST_CASE("what the requester knows better is fetched at once") {
     Setup w;
     w.join("P", 5);
