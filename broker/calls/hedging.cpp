@@ -93,6 +93,7 @@ void CallEngine::cancel_hedge(CallRecord& call) {
 // Ends the attempt without an outcome: another one was faster. A handler of this node is told.
 void CallEngine::abandon(CallRecord& call) {
   drop_request(call);
+  land(call.flight_, Ending::kAbandoned, parts_.loop.now());
   ++call.attempt_;
   ActionList* list = call.timed_ ? parts_.registry.find_action(call.action_) : nullptr;
   if (list != nullptr && list->latency != nullptr)  // At least so long.
