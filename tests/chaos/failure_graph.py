@@ -14,7 +14,6 @@ import os
 import signal
 import socket
 import subprocess
-import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))

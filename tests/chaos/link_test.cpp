@@ -10,6 +10,7 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <thread>
 
@@ -81,9 +82,9 @@ class RemoteWorker {
   }
 
   WorkerProcess launch(const Mesh& mesh, int number, WorkerProcess::Environment more) {
-    char folder[] = "/tmp/weft-chaos-XXXXXX";
-    REQUIRE(::mkdtemp(folder) != nullptr);
-    gate_ = std::string(folder) + "/gate";
+    std::string folder = std::filesystem::temp_directory_path() / "weft-chaos-XXXXXX";
+    REQUIRE(::mkdtemp(folder.data()) != nullptr);
+    gate_ = folder + "/gate";
     REQUIRE(::mkfifo(gate_.c_str(), 0600) == 0);
     WorkerProcess::Environment all = mesh.environment("w" + std::to_string(number));
     more.emplace_back("TCP_HOST", "10.77.0." + std::to_string(10 + number));

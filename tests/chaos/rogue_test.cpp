@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <thread>
@@ -56,11 +57,10 @@ class LoggedWorker {
 
  private:
   WorkerProcess launch(const Mesh& mesh, const std::string& id, WorkerProcess::Environment more) {
-    char path[] = "/tmp/weft-chaos-XXXXXX";
-    const int descriptor = mkstemp(path);
+    path_ = std::filesystem::temp_directory_path() / "weft-chaos-XXXXXX";
+    const int descriptor = mkstemp(path_.data());
     REQUIRE(descriptor >= 0);
     close(descriptor);
-    path_ = path;
     WorkerProcess::Environment all = mesh.environment(id);
     more.emplace_back("LOGLEVEL", "warn");
     more.emplace_back("CHAOS_LOG", path_);
