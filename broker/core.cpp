@@ -215,7 +215,7 @@ void BrokerCore::probe() {
     discovery->on_node_hung(id);
   }
   for (const std::string& id : output.lost) {
-    if (const Node* node = nodes.find(id)) calls->on_node_lost(*node);
+    if (const Node* node = nodes.find(id)) give_up_on(*node);
   }
 }
 
@@ -628,7 +628,7 @@ void BrokerCore::on_node_gone(std::string_view id, bool refused) {
   discovery->on_node_lost(id, refused);
   // It may have been offline before, with calls that still waited for it.
   const Node* node = nodes.find(id);
-  if (node != nullptr && !node->available) calls->on_node_lost(*node);
+  if (node != nullptr && !node->available) give_up_on(*node);
 }
 
 void BrokerCore::on_undelivered(std::string_view node, std::string_view id) {
@@ -654,7 +654,7 @@ Value node_payload(const Node& node) {
 }  // namespace
 
 void BrokerCore::on_node_connected(const Node& node, bool reconnected) {
-  if (prober->on_back(node, runtime.loop.now())) calls->on_node_lost(node);
+  if (prober->on_back(node, runtime.loop.now())) give_up_on(node);
   if (latency != nullptr) {
     latency->on_node_connected(node.id, runtime.loop.now());
     latency_timer_.set(runtime.loop, latency->next_tick(), [this] { measure_latency(); });
@@ -667,6 +667,10 @@ void BrokerCore::on_node_updated(const Node& node) {
 }
 
 void BrokerCore::on_node_restarted(const Node& node) {
+  give_up_on(node);
+}
+
+void BrokerCore::give_up_on(const Node& node) {
   calls->on_node_lost(node);
   if (server != nullptr) server->on_node_lost(node.id);
 }
@@ -678,8 +682,7 @@ void BrokerCore::on_node_disconnected(const Node& node, bool unexpected) {
   if (prober->is_hung(node.id)) {
     calls->on_node_hung(node);
   } else {
-    calls->on_node_lost(node);
-    if (server != nullptr) server->on_node_lost(node.id);
+    give_up_on(node);
   }
 }
 

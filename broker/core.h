@@ -101,6 +101,8 @@ class BrokerCore final : public Transit::Handler, public Membership::Listener {
   void start_probing();
   void probe();
   // The link to it ended, or nobody takes what is sent to it.
+  // `node` owes us no answers any more, and nobody waits there for ours.
+  void give_up_on(const Node& node);
   void on_node_gone(std::string_view id, bool refused);
   Task<void> run_stop();
   void on_stopped();

@@ -103,6 +103,13 @@ void Journal::node_lost(LifeId life, std::string_view node) {
   }
 }
 
+void Journal::node_back(LifeId life, std::string_view node) {
+  for (const std::int64_t number : lives_[life].calls) {
+    CallFact& fact = *call(number);
+    if (fact.node == node) fact.lost_its_node = false;
+  }
+}
+
 void Journal::check_lost(LifeId life, std::string_view node) {
   for (const std::int64_t number : lives_[life].calls) {
     CallFact& fact = *call(number);

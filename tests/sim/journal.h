@@ -64,8 +64,11 @@ class Journal {
   void check_ended(LifeId life, std::string_view when);
   // Every call of `life` that is due has ended. `lateness` tells how long its process was held up since.
   void check_due(LifeId life, Instant now, FunctionRef<Duration(Instant since)> lateness);
-  // `life` has seen `node` going; a moment later what was in flight to it has ended.
+  // `life` has seen `node` going: what is in flight to it ends, at once or, when it only hangs, in some
+  // seconds.
   void node_lost(LifeId life, std::string_view node);
+  // It came back in time: what waits for it may go on.
+  void node_back(LifeId life, std::string_view node);
   void check_lost(LifeId life, std::string_view node);
   [[nodiscard]] std::size_t open_calls(LifeId life) const { return lives_[life].open; }
 

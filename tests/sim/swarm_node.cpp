@@ -16,6 +16,8 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr std::uint16_t kListedPort = 7000;
+// After which a node that hangs is given up, with some time to spare.
+constexpr Duration kHungMax = std::chrono::seconds(13);
 
 SimHost& host_named(SimWorld& world, const std::string& name) {
   SimHost* host = world.fabric().find_host(name);
@@ -100,14 +102,17 @@ void SwarmNode::start() {
 void SwarmNode::watch(Broker& broker) {
   listener_ = broker.on_local("$node.*", [this](std::string_view event, const Value& payload) {
     const std::string id(payload["node"]["id"].str_or({}));
-    if (event == "$node.connected") view_[id] = true;
+    if (event == "$node.connected") {
+      view_[id] = true;
+      swarm_.journal.node_back(life_, id);
+    }
     if (event != "$node.disconnected") return;
     view_[id] = false;
     const SwarmNode* other = swarm_.find(id);
     if (other != nullptr && other->is_up() && is_up() && swarm_.is_calm(*this, *other))
       swarm_.verdict.broken("a healthy node stays", name() + " takes " + id + " out");
     swarm_.journal.node_lost(life_, id);
-    swarm_.world.after(2ms, [this, id, life = life_] {
+    swarm_.world.after(kHungMax, [this, id, life = life_] {
       if (life == life_ && process_ != nullptr && !is_frozen() && !was_slow_ && state_ != State::kDown)
         swarm_.journal.check_lost(life, id);
     });
