@@ -82,6 +82,7 @@ void Gossip::receive_hello(Node* node, std::string_view sender, const Value& bod
   } else if (node->udp_address.empty()) {
     node->udp_address = remote;
   }
+  peer(*node).learned = {};  // Told anew: who greets us listens, even if it refused us a moment ago.
   learn_address(*node);
   if (is_other) {
     go_offline(*node, true, now);

@@ -99,21 +99,21 @@ void Journal::check_due(LifeId life, Instant now, FunctionRef<Duration(Instant s
 void Journal::node_lost(LifeId life, std::string_view node) {
   for (const std::int64_t number : lives_[life].calls) {
     CallFact& fact = *call(number);
-    if (fact.ends == 0 && fact.node == node && fact.runs_max == 1) fact.lost_its_node = true;
+    if (fact.ends == 0 && fact.node == node && fact.runs_max == 1) fact.lost_its_node = world_.now();
   }
 }
 
 void Journal::node_back(LifeId life, std::string_view node) {
   for (const std::int64_t number : lives_[life].calls) {
     CallFact& fact = *call(number);
-    if (fact.node == node) fact.lost_its_node = false;
+    if (fact.node == node) fact.lost_its_node = kNever;
   }
 }
 
-void Journal::check_lost(LifeId life, std::string_view node) {
+void Journal::check_lost(LifeId life, std::string_view node, Duration limit) {
   for (const std::int64_t number : lives_[life].calls) {
     CallFact& fact = *call(number);
-    if (fact.node != node || !std::exchange(fact.lost_its_node, false) || fact.ends > 0) continue;
+    if (fact.node != node || fact.ends > 0 || fact.lost_its_node > world_.now() - limit) continue;
     verdict_.broken("a call ends with the loss of its node", text(number, fact) + " is still open");
   }
 }

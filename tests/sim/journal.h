@@ -29,7 +29,7 @@ struct CallFact {
   int runs = 0;
   int ends = 0;
   bool ok = false;
-  bool lost_its_node = false;  // A direct call, not to be tried again, whose node its caller saw going.
+  Instant lost_its_node = kNever;  // Since when its node is gone.
 };
 
 struct EventFact {
@@ -69,7 +69,8 @@ class Journal {
   void node_lost(LifeId life, std::string_view node);
   // It came back in time: what waits for it may go on.
   void node_back(LifeId life, std::string_view node);
-  void check_lost(LifeId life, std::string_view node);
+  // Nothing is in flight to it that was so `limit` ago.
+  void check_lost(LifeId life, std::string_view node, Duration limit);
   [[nodiscard]] std::size_t open_calls(LifeId life) const { return lives_[life].open; }
 
   [[nodiscard]] std::int64_t begin_event(EventFact fact);

@@ -114,7 +114,7 @@ void SwarmNode::watch(Broker& broker) {
     swarm_.journal.node_lost(life_, id);
     swarm_.world.after(kHungMax, [this, id, life = life_] {
       if (life == life_ && process_ != nullptr && !is_frozen() && !was_slow_ && state_ != State::kDown)
-        swarm_.journal.check_lost(life, id);
+        swarm_.journal.check_lost(life, id, kHungMax);
     });
   });
 }

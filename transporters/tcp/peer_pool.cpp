@@ -85,7 +85,8 @@ void PeerPool::learn_address(std::string_view node, const SocketAddress& address
     added.address = address;
     return;
   }
-  if (peer->address == address) return;
+  const bool is_known = peer->address == address;
+  if (is_known && peer->connection != nullptr) return;
   const bool same_port = peer->address.port == address.port;
   peer->address = address;
   peer->failures = 0;

@@ -46,6 +46,7 @@ class PeerPool {
   // A whole frame that opens every connection from now on. Until the first one, connections are not made and
   // frames wait.
   void set_greeting(BytesView frame);
+  // A node whose address is told again is there: it is dialled at once, whatever it refused before.
   void learn_address(std::string_view node, const SocketAddress& address);
   // Drops the connection silently, and the address.
   void forget_node(std::string_view node);

@@ -175,6 +175,10 @@ TEST_SUITE("tcp peer pool") {
     }
     CHECK(f.network.streams.size() == 9);
     CHECK(f.lost.size() == 9);
+    // Who says where it listens is there, and is dialled at once.
+    CHECK_FALSE(f.send("a", "x"));
+    f.pool.learn_address("a", kA);
+    CHECK(f.send("a", "x"));
   }
 
   TEST_CASE("a peer that accepts and hangs up at once is held back like one that refuses") {
