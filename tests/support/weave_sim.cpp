@@ -43,7 +43,12 @@ void WeaveSim::add_settled(std::size_t count, std::size_t info_bytes) {
   }
   for (std::size_t i = nodes_.size() - count; i < nodes_.size(); ++i) {
     const Duration delay(static_cast<Duration::rep>(random_.below(1'000'000'000)));
-    at(now_ + delay, [this, i] { start(static_cast<Index>(i)); });
+    // What comes before is read then.
+    nodes_[i].frozen = true;
+    at(now_ + delay, [this, i] {
+      start(static_cast<Index>(i));
+      thaw(static_cast<Index>(i));
+    });
   }
 }
 
