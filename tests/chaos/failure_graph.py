@@ -48,12 +48,13 @@ def run(args, kind, bus, number, seconds, heartbeat=None):
     if bus:
         server, transporter = nats_server()
     environment = dict(os.environ, TRANSPORTER=transporter, TCP_HOST="127.0.0.1", UDP_DISCOVERY="false",
-                       TCP_USE_HOSTNAME="false", TCP_URLS=f"127.0.0.1:{port}/client", LOGLEVEL="fatal",
-                       WEFT_INTEROP_MODULES=args.modules)
+                       TCP_USE_HOSTNAME="false", TCP_URLS=f"127.0.0.1:{port}/client", LOGLEVEL="fatal")
     for name in ("HEARTBEAT_INTERVAL", "HEARTBEAT_TIMEOUT"):
         environment.pop(name, None)
     if heartbeat:
         environment.update(HEARTBEAT_INTERVAL=str(heartbeat[0]), HEARTBEAT_TIMEOUT=str(heartbeat[1]))
+    if kind != "weft":
+        environment["WEFT_INTEROP_MODULES"] = args.modules
     if kind == "weft":
         worker = [os.path.join(args.build, "tools/runner/weft-runner"),
                   os.path.join(args.build, "tests/chaos/chaos_worker.so")]

@@ -65,8 +65,8 @@ async function main() {
       if (isOver && open === 0) resolve(clearInterval(timer));
     }, 2);
   });
-  console.log(JSON.stringify({ made, failures }));
-  process.exit(0);
+  const report = JSON.stringify({ made, failures });
+  process.stdout.write(`${report}\n`, () => process.exit(0)); // All of it, before the end.
 }
 
 main().catch((error) => {
