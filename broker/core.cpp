@@ -514,9 +514,7 @@ void BrokerCore::on_control(PacketType type, std::string_view sender, const Valu
     for (const Value& suspect : suspects.first(std::min(suspects.size(), kSuspectsMax)))
       prober->on_suspected(suspect.str_or({}), runtime.loop.now());
   }
-  hearsay_ = type >= PacketType::kGossipHello;
   discovery->on_control(type, sender, body, remote_host);
-  hearsay_ = false;
 }
 
 bool BrokerCore::was_here_first(std::string_view other_instance) const {
@@ -677,8 +675,9 @@ void BrokerCore::give_up_on(const Node& node) {
 
 void BrokerCore::on_node_disconnected(const Node& node, bool unexpected) {
   publish("$node.disconnected", Value{{"node", node_payload(node)}, {"unexpected", unexpected}});
-  // When others say that it is gone, its own link may stand, and its answers come.
-  if (hearsay_ && !unexpected) prober->on_hung(node, runtime.loop.now());
+  // From peer to peer the end of its link shows that a node is gone: whatever else speaks against it, its answers
+  // may still come.
+  if (!transporter->traits().is_bus && !prober->link_ended(node)) prober->on_hung(node, runtime.loop.now());
   if (prober->is_hung(node.id)) {
     calls->on_node_hung(node);
   } else {

@@ -145,7 +145,6 @@ class BrokerCore final : public Transit::Handler, public Membership::Listener {
   Timer announce_timer_;
   Timer latency_timer_;
   Timer probe_timer_;
-  bool hearsay_ = false;  // What changes now, does so by another node's word.
   Instant last_announce_{};
   std::optional<Instant> first_announce_;
   bool namesake_joins_later_ = false;  // Another process with our node id came after our first announcement …

@@ -64,7 +64,13 @@ void Prober::on_suspected(std::string_view id, Instant now) {
   output_.ping.emplace_back(id);
 }
 
+bool Prober::link_ended(const Node& node) const {
+  const auto found = times_.find(&node);
+  return found != times_.end() && found->second.link_ended;
+}
+
 void Prober::on_lost(std::string_view id) {
+  if (const Node* node = nodes_.find(id)) times_[node].link_ended = true;
   const auto found = hung_.find(id);
   if (found != hung_.end()) hung_.erase(found);
 }

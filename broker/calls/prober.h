@@ -48,6 +48,7 @@ class Prober {
   void on_heard(const Node& node, Instant now) {
     Times& times = times_[&node];
     times.heard = times.spoke = now;
+    times.link_ended = false;
   }
   // By its own word, no longer ago than a hung node would be known for one.
   [[nodiscard]] bool heard_lately(const Node& node, Instant now) const;
@@ -59,6 +60,8 @@ class Prober {
   [[nodiscard]] bool is_hung(std::string_view node) const { return hung_.contains(node); }
   // Its link has ended.
   void on_lost(std::string_view node);
+  // Its link has ended, and nothing came from it since.
+  [[nodiscard]] bool link_ended(const Node& node) const;
   // It is back. True if it was hung, and is another process now, which owes nothing.
   [[nodiscard]] bool on_back(const Node& node, Instant now);
 
@@ -77,6 +80,7 @@ class Prober {
     Instant heard{};  // By its own word or another's.
     Instant spoke{};
     Instant asked{};
+    bool link_ended = false;
   };
   struct Ping {
     Instant sent;
