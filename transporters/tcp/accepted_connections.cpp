@@ -53,7 +53,11 @@ struct AcceptedConnections::Connection final : Stream::Handler, FrameLink {
   }
   void on_closed(const Error& reason) override {
     set.log_.debug("the connection from ", remote_host, " ended: ", reason.message());
-    set.drop(*this);
+    AcceptedConnections& owner = set;
+    const std::string speaker = reason.type() == "EOF" ? std::string() : std::move(node);
+    const Error kept = reason;
+    owner.drop(*this);
+    if (!speaker.empty()) owner.on_broken_(speaker, kept);
   }
   bool speaks_for(std::string_view name) override {
     if (node.empty()) node = name;
@@ -79,8 +83,12 @@ struct AcceptedConnections::Connection final : Stream::Handler, FrameLink {
 };
 
 AcceptedConnections::AcceptedConnections(EventLoop& loop, Logger log, AcceptedOptions options,
-                                         FrameCallback on_frame)
-    : loop_(loop), log_(std::move(log)), options_(options), on_frame_(std::move(on_frame)) {}
+                                         FrameCallback on_frame, BrokenCallback on_broken)
+    : loop_(loop),
+      log_(std::move(log)),
+      options_(options),
+      on_frame_(std::move(on_frame)),
+      on_broken_(std::move(on_broken)) {}
 AcceptedConnections::~AcceptedConnections() = default;
 
 void AcceptedConnections::add(std::unique_ptr<Stream> stream) {

@@ -32,8 +32,11 @@ class AcceptedConnections {
  public:
   // May call close_all(), but not destroy this.
   using FrameCallback = UniqueFunction<void(const FrameView&)>;
+  // A connection of `node` broke: what it sent last may be lost. May call close_all(), but not destroy this.
+  using BrokenCallback = UniqueFunction<void(std::string_view node, const Error& reason)>;
 
-  AcceptedConnections(EventLoop& loop, Logger log, AcceptedOptions options, FrameCallback on_frame);
+  AcceptedConnections(EventLoop& loop, Logger log, AcceptedOptions options, FrameCallback on_frame,
+                      BrokenCallback on_broken);
   ~AcceptedConnections();
   AcceptedConnections(const AcceptedConnections&) = delete;
   AcceptedConnections& operator=(const AcceptedConnections&) = delete;
@@ -56,6 +59,7 @@ class AcceptedConnections {
   const Logger log_;
   const AcceptedOptions options_;
   FrameCallback on_frame_;
+  BrokenCallback on_broken_;
   std::list<Connection> connections_;  // Oldest first.
   std::size_t partial_bytes_ = 0;      // Of all connections.
   Throttle warnings_;                  // Strangers must not fill the log.

@@ -37,14 +37,18 @@ TcpTransporter::TcpTransporter(EventLoop& loop, Network& network, Logger log, Tc
       network_(network),
       log_(std::move(log)),
       options_(std::move(options)),
-      accepted_(loop, log_,
-                {.connections_max = options_.max_accepted,
-                 .frame_bytes_max = options_.max_packet_size,
-                 .partial_bytes_max = std::max(options_.partial_bytes_max, options_.max_packet_size),
-                 .frame_timeout = options_.frame_timeout},
-                [this](const FrameView& frame) {
-                  if (listener_ != nullptr) listener_->on_frame(frame);
-                }),
+      accepted_(
+          loop, log_,
+          {.connections_max = options_.max_accepted,
+           .frame_bytes_max = options_.max_packet_size,
+           .partial_bytes_max = std::max(options_.partial_bytes_max, options_.max_packet_size),
+           .frame_timeout = options_.frame_timeout},
+          [this](const FrameView& frame) {
+            if (listener_ != nullptr) listener_->on_frame(frame);
+          },
+          [this](std::string_view node, const Error& reason) {
+            if (listener_ != nullptr) listener_->on_node_lost(node, reason);
+          }),
       pool_(loop, network, *this, pool_options(options_)) {}
 
 TcpTransporter::~TcpTransporter() = default;

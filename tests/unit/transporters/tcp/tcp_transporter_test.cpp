@@ -61,6 +61,9 @@ struct Node final : Transporter::Listener {
     const volatile char last_of_padding = frame.payload.data()[frame.payload.size() + kReadPadding - 1];
     static_cast<void>(last_of_padding);
     last_host = frame.remote_host;
+    constexpr std::string_view kGreeting = "hello from ";
+    if (frame.payload.starts_with(kGreeting))
+      CHECK(frame.link->speaks_for(frame.payload.substr(kGreeting.size())));
     note(std::string(to_string(frame.type)) + " " + std::string(frame.payload));
     if (during_frame) during_frame();
   }
@@ -288,6 +291,24 @@ TEST_SUITE("tcp transporter") {
     CHECK(b.lines.size() == 2);
     CHECK(b.send("a", "2"));
     REQUIRE(world.await([&] { return a.heard("EVENT 2"); }));
+  }
+
+  TEST_CASE("a node whose connection to us breaks is lost: its last answers may be") {
+    UvWorld world;
+    Node b(world, "b");
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons(b.transporter->listen_address().port);
+    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+    REQUIRE(connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
+    const std::string bytes = frame(PacketType::kGossipHello, "hello from a");
+    REQUIRE(send(fd, bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()));
+    REQUIRE(world.await([&] { return !b.lines.empty(); }));
+    const linger at_once{1, 0};
+    setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    close(fd);  // With a reset.
+    REQUIRE(world.await([&] { return b.heard("lost a ECONNRESET"); }));
   }
 
   TEST_CASE("several connections of one peer are fine, and idle ones are never closed") {
