@@ -21,6 +21,8 @@ constexpr Duration kDeaf = 1s;
 // Who has heard, so lately, that it is accused, and was awake for some time, was not heard itself.
 constexpr Duration kAwake = 300ms;
 constexpr Duration kUnheardMax = 10s;
+// Who heard nothing at all, so lately, was cut off both ways: what it hears of that time comes late.
+constexpr Duration kCutOffMax = 5s;
 // A link that breaks is dialled again within this time.
 constexpr Duration kRedialMax = 5s;
 constexpr Duration kTrialPeriod = 100ms;
@@ -273,18 +275,20 @@ void Weave::note_late(Instant now) {
 }
 
 void Weave::begin_absence(std::uint64_t number, Duration heard_for, Instant now) {
-  const bool is_deaf = heard_for >= kDeaf;
+  const bool was_cut_off = now - silence_ended_ < kCutOffMax;
+  const bool is_deaf = heard_for >= kDeaf && !was_cut_off;
   if (absence_) {
     absence_->number = std::max(absence_->number, number);
     // It was told that we are deaf, from before we heard of it.
-    if (heard_for >= now - absence_->begun + kDeaf) {
+    if (heard_for >= now - absence_->begun + kDeaf && !was_cut_off) {
       absence_->quarantine = std::max(absence_->quarantine, options_.one_way_quarantine);
     }
     return;
   }
   ++stats_.absences;
   while (!removals_.empty() && now - removals_.front() > kRemovalMemory) removals_.pop_front();
-  const bool is_mute = accused_ && now - *accused_ <= kUnheardMax && now - awake_since_ >= kAwake;
+  const bool is_mute =
+      accused_ && now - *accused_ <= kUnheardMax && now - awake_since_ >= kAwake && !was_cut_off;
   Duration quarantine{};
   if (is_deaf || is_mute) {
     quarantine = options_.one_way_quarantine;

@@ -167,6 +167,8 @@ void Weave::receive(std::string_view from_name, BytesView bytes, std::size_t inf
     return;
   }
   begin(now);
+  if (now - last_heard_ > options_.probe_period + options_.probe_timeout / 4) silence_ended_ = now;
+  last_heard_ = now;
   const std::uint32_t from = find_or_add(from_name);
   if (from == Roster::kNone) {
     ++stats_.messages_ignored;

@@ -226,6 +226,8 @@ class Weave {
   Instant next_retry_ = kNever;
 
   std::optional<Instant> accused_;  // When others doubted us first, lately.
+  Instant last_heard_{};            // Anything, of anybody.
+  Instant silence_ended_{};         // When this node heard something again after it had heard nothing.
   Instant awake_since_{};           // When this node was held up last.
   std::optional<Absence> absence_;
   std::deque<Instant> removals_;  // Of this node, lately.
