@@ -675,8 +675,8 @@ void BrokerCore::give_up_on(const Node& node) {
 
 void BrokerCore::on_node_disconnected(const Node& node, bool unexpected) {
   publish("$node.disconnected", Value{{"node", node_payload(node)}, {"unexpected", unexpected}});
-  // From peer to peer the end of its link shows that a node is gone: whatever else speaks against it, its answers
-  // may still come.
+  // From peer to peer the end of its link shows that a node is gone: whatever else speaks against it, its
+  // answers may still come.
   if (!transporter->traits().is_bus && !prober->link_ended(node)) prober->on_hung(node, runtime.loop.now());
   if (prober->is_hung(node.id)) {
     calls->on_node_hung(node);

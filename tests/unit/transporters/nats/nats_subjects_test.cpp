@@ -55,7 +55,8 @@ TEST_SUITE("nats subjects") {
     CHECK(subjects.balanced_event_subscription("users", "$node.connected") ==
           "MOL-dev.EVENTB.users.$node.connected");
     CHECK(subjects.balanced_event_subscription("mail", "**") == "MOL-dev.EVENTB.mail.>");
-    CHECK(subjects.balanced_event_subscription("mail", "a?c") == "MOL-dev.EVENTB.mail.>");  // `?` may be a dot.
+    CHECK(subjects.balanced_event_subscription("mail", "a?c") ==
+          "MOL-dev.EVENTB.mail.>");  // `?` may be a dot.
   }
 
   TEST_CASE("an inbox subject says again what it was made of") {
