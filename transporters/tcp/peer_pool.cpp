@@ -62,7 +62,7 @@ struct PeerPool::Connection final : Stream::Handler {
 };
 
 PeerPool::PeerPool(EventLoop& loop, Network& network, Owner& owner, PeerPoolOptions options)
-    : loop_(loop), network_(network), owner_(owner), options_(std::move(options)) {}
+    : loop_(loop), network_(network), owner_(owner), options_(options) {}
 PeerPool::~PeerPool() = default;
 
 void PeerPool::set_greeting(BytesView frame) {
