@@ -29,7 +29,7 @@ struct CallFact {
   int runs = 0;
   int ends = 0;
   bool ok = false;
-  Instant lost_its_node = kNever;  // Since when its node is gone.
+  Instant lost_its_node = kNever;  // A call that runs once at most: when its caller saw its node going.
 };
 
 struct EventFact {
